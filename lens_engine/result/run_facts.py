@@ -29,7 +29,7 @@ class Provenance(Record):
     seed: int = Field(description="Seed of every random choice.")
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
     test_sha256: str | None = Field(
-        description="SHA-256 of the texts and labels of the test rows; null if test rows were held out of the dataset."
+        description="SHA-256 of the texts and labels of the test rows; null without test rows."
     )
     config: dict[str, Any] = Field(description="Value of every option.")
 

@@ -24,7 +24,7 @@ def draw_pool(examples: Sequence[Example], seed: int, most: int = MOST_POOL_ROWS
     there are at most `most` labels.
 
     Args:
-        examples: labelled rows that no split judges with, each once.
+        examples: labelled rows, each once.
         most: largest number of rows.
     """
     if len(examples) <= most:

@@ -48,7 +48,6 @@ class Judging:
     cells: Cells
     left: tuple[int, ...]  #: places of the prompts that are not dropped
     rungs_done: int = 0
-    saved: float = 0.0  #: share of the pairs of the plan that the end came before
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The setup of a run: the task, the options, the rows, and the price of scoring them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -34,15 +34,11 @@ class Setup:
     dtype: str = "float32"  #: number format of the log-probabilities
     shows_states: bool = False  #: whether the scorer shows hidden states
     has_probabilities: bool = True  #: whether the scores are probabilities, and not answers alone
-    wording: int = 0  #: place of `task` in `tasks`
 
     @property
     def task(self) -> Task:
-        return self.tasks[self.wording]
-
-    def in_wording(self, place: int) -> "Setup":
-        """The same setup, with the task in another wording."""
-        return replace(self, wording=place)
+        """The task in the first wording, in which LENS searches and classifiers are made."""
+        return self.tasks[0]
 
     @cached_property
     def pool(self) -> Pool:

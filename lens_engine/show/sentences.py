@@ -51,12 +51,6 @@ def describe_choice(result: SelectionResult) -> str:
     return " ".join([result.verdict.sentence, *say_rest(result)])
 
 
-def warn_of_random(answer: SupportExamples) -> str:
-    """That nothing speaks for the examples of the prompt; nothing where they were judged."""
-    is_random = answer.method in ("random", "spread") and answer.judged is None
-    return "The examples of this prompt are random: they were not judged." if is_random else ""
-
-
 def describe_suspicious_labels(result: SelectionResult) -> str:
     """How many rows may have a wrong label; nothing without any."""
     number = len(result.suspicious_labels)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
 from lens_engine.result import Contender, SupportExamples
-from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
 from lens_engine.task.wording import show_percent, show_share
 from lens_engine.types import HeadlineKind, Phase
@@ -55,14 +54,6 @@ def name_choice(answer: SupportExamples) -> str:
 def name_contender(one: Contender) -> str:
     """A contender, and whether label biases correct it."""
     return one.name + ", corrected" * (one.use == "probabilities")
-
-
-def name_form(form: PromptForm) -> str:
-    """A form in a few words."""
-    if form.kind == "fixed":
-        return "the same examples for every text"
-    by = ", by sentence embeddings" * (form.similarity == "embeddings")
-    return f"{'the same examples, then ' * (form.kind == 'fixed+nearest')}{form.nearest} similar ones for each text{by}"
 
 
 def name_use(use: Use) -> str:

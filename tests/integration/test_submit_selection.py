@@ -69,8 +69,7 @@ def test_several_templates_and_instructions_are_stored_and_shown(client: TestCli
     body = client.post("/selections", json=make_submission(**wanted)).json()
     assert {name: body["spec"][name] for name in wanted} == wanted
     assert (
-        "spec: the run compares prompts in 4 wordings (2 templates with 1 instruction and none)"
-        in body["warnings"][0]
+        "spec: the run compares prompts in 4 wordings (2 templates with 1 instruction and none)" in body["warnings"][0]
     )
     with database.session_scope() as session:
         stored = session.get_one(Job, body["id"])

@@ -164,7 +164,7 @@ def test_extras_that_pages_install_exist() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_code_blocks_exist(page: Path) -> None:
     lines = [line.strip() for block in code_blocks(page, "bash") for line in block.splitlines()]
-    ours = {match[1] for line in lines if (match := re.match(r"lens (\w+)", line))}
+    ours = {match[1] for line in lines if (match := re.match(r"lens ([\w-]+)", line))}
     targets = {match[1] for line in lines if (match := re.match(r"make (\w+)", line))}
     application = create_application()
     assert ours <= {entry.name for entry in (*application.registered_commands, *application.registered_groups)}

@@ -7,11 +7,10 @@ import pytest
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.result import Chance, Estimate, SelectionResult
 from lens_engine.result.headline import kind_of, list_headlines
-from lens_engine.show.sentences import warn_of_random
 from lens_engine.show.verdict import USE_NOTHING, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
-from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, TESTED, make_answer, make_contender, make_result
+from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, TESTED, make_answer, make_contender, make_result
 
 FEW = ESTIMATE.model_copy(update={"n": 24, "ci95": (0.69, 0.96), "more_rows": None})
 WORDS = make_contender("word counting", "bag_of_words", None, tokens=0.0)
@@ -133,10 +132,3 @@ def test_headlines_have_the_first_choice_first(result: SelectionResult, kinds: l
 def test_contender_is_a_prompt_word_counting_or_another_classifier() -> None:
     assert [kind_of(one) for one in CONTENDERS[::5]] == ["classifier", "words"]
     assert kind_of(CONTENDERS[1]) == "prompt"
-
-
-@pytest.mark.parametrize(
-    ("method", "judged", "is_said"), [("random", None, 1), ("spread", QUALITY, 0), ("lens", None, 0)]
-)
-def test_random_examples_that_nothing_speaks_for_are_warned_of(method: str, judged: Any, is_said: int) -> None:
-    assert bool(warn_of_random(make_answer("prompt", method=method, judged=judged))) == is_said
