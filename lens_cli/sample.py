@@ -21,13 +21,12 @@ Each label word is the label's own name with a capital. It was not chosen by acc
 DEMO_SPEC: dict[str, Any] = {
     **SAMPLE_SPEC,
     "options": {
-        "rows": {"judging": 80, "test": 120},
-        "filtering": {"candidates": 48, "keep": 24, "rounds": 1, "initial_score_size": 8},
-        "search": {"validation": 48, "first_permutations": 24, "iterations": 2},
+        "rows": {"search": 0, "judging": 80, "test": 120},
+        "search": {"sets": 16, "forms": ["fixed", "nearest"]},
         "classifier": {"fit_rows": 220},
     },
 }
-"""Some 260,000 tokens: six minutes on two cores that score 780 tokens a second."""
+"""At most some 300,000 tokens, and mostly half of them. LENS does not search: with so few tokens it finds little."""
 
 NEW_INPUTS = (
     "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice",

@@ -26,7 +26,7 @@ from lens_engine.rows.fit_rows import count_fit_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.run.budget_checks import check_budget, check_prices
 from lens_engine.run.judge import price_judging
-from lens_engine.run.propose import propose
+from lens_engine.run.propose import NEAREST, NEAREST_AFTER_FIXED, propose
 from lens_engine.run.wordings import refuse_wordings
 from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
@@ -200,9 +200,11 @@ def price_test(setup: Setup) -> Cost:
     rows, prices = len(setup.rows.test), setup.prices
     if not rows:
         return Cost()
-    finds = any(kind != "fixed" for kind in setup.config.search.forms)
-    most = 2 * setup.rows.quotas.num_demonstrations
-    found = prices.judging_pairs(rows * len(setup.uses), most) if finds else Cost()
+    forms = setup.config.search.forms
+    most = max(NEAREST) if "nearest" in forms else 0
+    if "fixed+nearest" in forms:
+        most = max(most, setup.rows.quotas.num_demonstrations + max(NEAREST_AFTER_FIXED))
+    found = prices.judging_pairs(rows * len(setup.uses), most) if most else Cost()
     return found + prices.judging(len(setup.uses) + 1, rows) + prices.judging(1, rows, 0)
 
 

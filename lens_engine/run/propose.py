@@ -80,17 +80,12 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
             yield Proposal(f"{NEAREST[1]} nearest by embeddings", "nearest", form=form)
     if "fixed" in forms:
         yield from sets
-        many = [*_draw_large(setup)]
-        yield from many
+        yield from _draw_large(setup)
     if "fixed+nearest" in forms and sets:
-        bases = [
-            (sets[0], NEAREST_AFTER_FIXED),
-            *((one, NEAREST_AFTER_FIXED[:1]) for one in [*_draw_large(setup)][-1:]),
-        ]
-        for base, numbers in bases:
-            for k in (k for k in numbers if k + len(base.rows) <= pool_size):
-                form = PromptForm(kind="fixed+nearest", nearest=k)
-                yield Proposal(f"{base.name} + {k} nearest", base.method, base.wording, form, base.rows)
+        base = sets[0]
+        for k in (k for k in NEAREST_AFTER_FIXED if k + len(base.rows) <= pool_size):
+            form = PromptForm(kind="fixed+nearest", nearest=k)
+            yield Proposal(f"{base.name} + {k} nearest", base.method, base.wording, form, base.rows)
 
 
 def _name(name: str, wording: int) -> str:

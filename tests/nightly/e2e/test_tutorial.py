@@ -87,7 +87,7 @@ def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, 
         "lens select tickets.csv",
         "Examples, in order",
         "Prompts: right answers of ",
-        "Classifiers compared",
+        "Every way to answer",
         " test texts (",
     ):
         assert part in shown
