@@ -107,7 +107,12 @@ class Judge:
         """The prompts that go on. No examples and a random set do in any case: the choice is compared with them."""
         table = Table.of(self.setup, self.proposals, state.cells)
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
-        kept, chances, losses, is_open = set(self._references(state.left)), dict[int, float](), dict[int, float](), False
+        kept, chances, losses, is_open = (
+            set(self._references(state.left)),
+            dict[int, float](),
+            dict[int, float](),
+            False,
+        )
         for use in self.setup.uses:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
             scores = table.score(lines)
