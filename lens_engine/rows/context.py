@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lens_engine.errors import PromptTooLong
+from lens_engine.errors import InvalidDataset, PromptTooLong
 from lens_engine.rows.dealing import DealtRows
+from lens_engine.rows.quotas import count_labels
 from lens_engine.rows.row_warnings import find_far_length
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.cutting import TextCutter
@@ -60,6 +61,7 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
     Raises:
         PromptTooLong: a demonstration exceeds its share even with an empty text; or the instruction leaves no room for
             a demonstration and a query.
+        InvalidDataset: too few rows are left whose cut texts differ.
     """
     ruler = _Ruler(rows.task, scorer, rows.quotas.num_demonstrations)
     if ruler.opening and ruler.share < 1:
@@ -76,7 +78,7 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
     if sum(longest) > ruler.room:
         most = min(most, ruler.share)
     rows = replace(rows, most_tokens=most)
-    return rows if lengths[-1] <= most else _trim(rows, measured, ruler, most)
+    return rows if lengths[-1] <= most else _refuse_alike(_trim(rows, measured, ruler, most))
 
 
 def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: int) -> DealtRows:
@@ -95,3 +97,16 @@ def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: 
         fitted[part] = tuple(kept)
     trimmed = sum(length > most for found in measured.values() for length in found)
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)  # type: ignore[arg-type]
+
+
+def _refuse_alike(rows: DealtRows) -> DealtRows:
+    """The rows, if those that are left fill the quotas of a set and judge it."""
+    quotas, counts = rows.quotas, count_labels(rows.proposable, rows.task.labels)
+    is_short = any(counts[label] < quota for label, quota in (quotas.by_label or {}).items())
+    if is_short or len(rows.proposable) <= quotas.num_demonstrations or not rows.judging:
+        raise InvalidDataset(
+            f"the texts of {rows.skipped_too_long:,} rows are equal once they are cut to {rows.most_tokens} tokens, "
+            "and too few are left; cut what all of them begin with, or take a model with a longer context",
+            field="dataset",
+        )
+    return rows

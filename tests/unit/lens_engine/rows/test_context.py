@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import PromptTooLong
+from lens_engine.errors import InvalidDataset, PromptTooLong
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.dealing import DealtRows, deal_rows
@@ -159,3 +159,15 @@ def test_texts_that_are_equal_after_the_cut_stay_once(
     texts = [one.text for part in parts_of(fitted) for one in part]
     assert len(texts) == len(set(texts))
     assert fitted.skipped_too_long == 19
+
+
+@pytest.mark.parametrize("alike", [2, 1], ids=["those of a label", "all"])
+def test_texts_of_which_too_few_differ_after_the_cut_are_refused(
+    alike: int, make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
+) -> None:
+    problem = make_problem()
+    examples = [replace(one, text="word " * 300 + str(one.row)) for one in problem.examples if one.row % alike == 0]
+    examples += [one for one in problem.examples if one.row % alike]
+
+    with pytest.raises(InvalidDataset, match=r"rows are equal once they are cut to \d+ tokens, and too few are left"):
+        fit(replace(problem, examples=examples), 60)

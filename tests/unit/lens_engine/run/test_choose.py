@@ -36,6 +36,7 @@ def test_expected_accuracy_has_no_optimism_where_the_naive_one_has(num_rows: int
         truth, hits = draw_table(rng, num_rows, spread)
         scores = make_scores(hits, rng.permutation(23))
         own, found = truth[scores.choose()], correct(scores, 23, hits, {}, rng, 60)
+        assert found.figure == pytest.approx(found.accuracy)  # the objective is the accuracy
         errors.append(found.accuracy - own)
         naive.append(found.naive - own)
         holds.append(found.low <= own <= found.high)

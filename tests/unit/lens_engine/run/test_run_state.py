@@ -1,100 +1,83 @@
+import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from lens_engine.config import SelectionConfig
+from lens_engine.classifier.candidates import Candidate
 from lens_engine.metering.cost import Cost
-from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.run.preparation import prepare_run
-from lens_engine.run.state import ComparisonState, JudgedPrompt, RunState
+from lens_engine.run.classifying import Classifying
+from lens_engine.run.judge import Judging
+from lens_engine.run.preparation import PreparedRun, prepare_run
+from lens_engine.run.state import RunState, TestedFigures
 from lens_engine.scoring.spending import Paid
 from lens_engine.search.lens.beam import SearchState
 from lens_engine.search.lens.filtering import FilterState
 from lens_engine.search.lens.method import Lens, LensState
-from lens_engine.search.random import RandomTally
 from lens_engine.search.score import Score
 from lens_engine.testing import TableScorer
-from lens_engine.types import Permutation, Phase, StopReason, StoredLogProbs
+from lens_engine.types import Permutation, Phase
 
 
 @pytest.fixture(scope="module")
-def lens(make_planted_problem: Callable[..., Problem], make_config: Callable[..., SelectionConfig]) -> Lens:
-    method = prepare_run(make_planted_problem(), TableScorer(), make_config()).method
-    assert isinstance(method, Lens)
-    return method
+def prepared(problem: Any, make_config: Callable[..., Any]) -> PreparedRun:
+    return prepare_run(problem, TableScorer(), make_config())
 
 
-def round_trip(lens: Lens, state: RunState[LensState]) -> RunState[LensState]:
-    checkpoint = state.to_checkpoint(lens, "print", "bfloat16", Phase.SEARCH, 4)
+def round_trip(state: RunState) -> RunState:
+    checkpoint = state.to_checkpoint("print", "bfloat16", Phase.SEARCH, 4)
     read = Checkpoint.from_bytes(checkpoint.to_bytes())
     assert (read.fingerprint, read.dtype, read.phase, read.step) == ("print", "bfloat16", Phase.SEARCH, 4)
-    return RunState.from_checkpoint(lens, read)
+    found = RunState.from_checkpoint(read)
+    again = found.to_checkpoint("print", "bfloat16", Phase.SEARCH, 4)
+    assert json.dumps(again.values) == json.dumps(checkpoint.values)
+    np.testing.assert_equal(again.arrays, checkpoint.arrays)
+    return found
 
 
-def assert_same(one: RunState[LensState], other: RunState[LensState]) -> None:
-    assert one.method.filtering.rounds_done == other.method.filtering.rounds_done
-    assert np.array_equal(one.method.filtering.survivors, other.method.filtering.survivors)
-    assert one.method.filtering.contributions.tobytes() == other.method.filtering.contributions.tobytes()
-    assert one.method.search == other.method.search
-    assert (one.chosen, one.ended, one.comparison) == (other.chosen, other.ended, other.comparison)
-    assert one.cut_off == other.cut_off
-    assert (one.spent, one.seconds, one.paid) == (other.spent, other.seconds, other.paid)
+def test_fresh_state_survives_a_checkpoint(prepared: PreparedRun) -> None:
+    found = round_trip(RunState(Lens(prepared.setup).start()))
+
+    assert found.lens is not None
+    assert found.lens.filtering.survivors.tolist() == list(range(60))
+    assert round_trip(RunState()) == RunState()
 
 
-def test_fresh_state_survives_a_checkpoint(lens: Lens) -> None:
-    fresh = RunState(lens.start())
-
-    assert fresh.method.filtering.survivors.tolist() == list(range(len(lens.run.rows.candidates)))
-    assert_same(round_trip(lens, fresh), fresh)
-
-
-def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> None:
+def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: PreparedRun) -> None:
     scores: dict[Permutation, Score] = {
         (2, 1): Score(7, 9, 1 / 3),
-        (1, 2): Score(8, 9, -1e-17),
-        (0, 2): Score(0, 9, -800.125, close_hits=1, close_misses=2),
+        (1, 2): Score(8, 9, -1e-17, log_loss=0.1 + 0.2, macro_f1=1 / 7, objective="macro_f1"),
+        (0, 2): Score(0, 9, -800.125),
     }
-    judged = JudgedPrompt(permutation=(4, 7), log_probs=StoredLogProbs.of(np.array([[-0.1, -1e-30]], dtype=np.float32)))
+    others = {one: Score(place, 9, place / 3) for place, one in enumerate(scores)}
+    filtering = FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, np.nan], [1e-300, -0.0], [0.2, 0.7]]))
+    candidates: list[Candidate] = Classifying(prepared.setup, prepared.meter).bag_of_words()
     state = RunState(
-        LensState(
-            FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
-            SearchState(
-                3,
-                ((1, 2), (2, 1)),
-                scores,
-                ((2, 0),),
-                log_probs={one: np.full((20, 2), -index / 3, dtype=np.float32) for index, one in enumerate(scores)},
-            ),
-        ),
-        (4, 7),
-        StopReason.BUDGET,
-        ComparisonState(
-            done=("confirmation", "test"),
-            skipped=("zero_shot",),
-            choice_pairs=77,
-            choice_tokens=7_700,
-            judged=(judged,),
-            zero_shot=judged.model_copy(update={"permutation": ()}),
-            tested=(judged,),
-            tally=RandomTally(
-                drawn=8,
-                accuracies=(0.1 + 0.2,),
-                best={"prompt": 3},
-                scores={"prompt": Score(3, 9, 0.1, log_loss=1 / 3)},
-                log_probs={"prompt": judged.log_probs},
-            ),
-        ),
-        Cost(123, 456),
-        seconds=1.1,
-        paid=Paid(0.1 + 0.2, 3, 4, 1),
+        LensState(filtering, SearchState(3, ((1, 2), (2, 1)), scores, ((2, 0),), others)),
+        Judging({0: np.float32([[-0.1, -1e-30]]), 12: np.float32([[-1 / 3, -5]] * 2)}, (0, 12), 2),
+        tuple(candidates),
+        {12: np.float32([[-0.25, -2.0]])},
+        {0: TestedFigures(answers=(0, 1), confidences=(0.1 + 0.2, 1.0), losses=(1e-17, 3.0))},
+        done=("bag_of_words", "search"),
+        skipped=("search",),
         cut_off=Phase.SEARCH,
+        spent=Cost(123, 456),
+        seconds=1.1,
+        pairs_from_cache=7,
+        refused=1,
+        paid=Paid(0.1 + 0.2, 3, 4, 1),
     )
 
-    again = round_trip(lens, state)
+    again = round_trip(state)
 
-    assert_same(again, state)
-    assert again.method.search is not None
-    assert list(again.method.search.scores) == list(scores)
-    assert lens.choice(again.method) == (4, 7)
+    assert again.lens is not None
+    assert again.judging is not None
+    assert again.lens.search == state.lens.search if state.lens else None
+    assert list(again.lens.search.scores) == list(scores) if again.lens.search else None
+    assert again.lens.filtering.contributions.tobytes() == filtering.contributions.tobytes()
+    assert (again.judging.left, again.judging.rungs_done, list(again.judging.cells)) == ((0, 12), 2, [0, 12])
+    for name in ("candidates", "tested_classifiers", "done", "skipped", "cut_off", "spent", "seconds", "paid"):
+        assert getattr(again, name) == getattr(state, name)
+    assert (again.pairs_from_cache, again.refused) == (7, 1)
