@@ -72,7 +72,7 @@ class Estimate(Accuracy):
 class Contender(Record):
     """One way to answer, and how often it is right."""
 
-    name: str = Field(description="Name, different for each contender of a run.")
+    name: str = Field(description="Name; a prompt has the same for each use.")
     kind: Literal["prompt", "classifier"] = Field(description="Whether it is a prompt, or a classifier.")
     method: str = Field(
         description="Where it comes from. zero_shot: no examples. random, spread: a drawn set. lens: a set of the "

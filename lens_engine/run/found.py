@@ -63,8 +63,6 @@ class Found:
         proposals = enumerate(self.choices.proposals)
         return [place for place, one in proposals if one.method == "zero_shot" and one.wording == wording]
 
-    # What the test rows say.
-
     @cached_property
     def test_gold(self) -> IndexArray:
         return self.setup.task.index_labels(self.setup.rows.test)
@@ -88,8 +86,6 @@ class Found:
             return None
         scores = self.state.judging.cells[line.prompt][line.places]
         return find_label_biases(Judgement(scores, self.choices.table.gold[line.places]))
-
-    # What the judging rows say.
 
     def judge_line(self, line: Line) -> RowFigures:
         return RowFigures.of(line.log_probs, self.choices.table.gold[line.places])

@@ -66,7 +66,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         support_examples=answers,
         first=found.first,
         contenders=report.list_contenders(),
-        wordings=tuple(_show_wording(one.template.pattern, one.instruction) for one in setup.tasks)
+        wordings=tuple(Wording(template=one.template.pattern, instruction=one.instruction) for one in setup.tasks)
         if len(setup.tasks) > 1
         else (),
         pool=setup.pool if any(form.nearest for form in forms) else None,
@@ -84,25 +84,18 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         warnings=(),
         provenance=_describe_provenance(prepared),
     )
-    result = result.model_copy(update={"warnings": _list_warnings(prepared, found, result)})
+    of_search, is_empty = found.findings.warnings, found.is_empty_handed
+    warnings = list_warnings(prepared, state, of_search, result, is_empty_handed=is_empty)
+    result = result.model_copy(update={"warnings": warnings})
     prompts = tuple(_say_reason(result, one) for one in result.support_examples)
     result = result.model_copy(update={"support_examples": prompts})
-    sentence = say_verdict(result, is_empty_handed=found.is_empty_handed)
+    sentence = say_verdict(result, is_empty_handed=is_empty)
     return result.model_copy(update={"verdict": Verdict(sentence=sentence)}).with_digest()
-
-
-def _list_warnings(prepared: PreparedRun, found: Found, result: SelectionResult) -> tuple[str, ...]:
-    of_search = found.findings.warnings
-    return list_warnings(prepared, found.state, of_search, result, is_empty_handed=found.is_empty_handed)
 
 
 def _say_reason(result: SelectionResult, answer: SupportExamples) -> SupportExamples:
     fixed = None if answer.fixed is None else _say_reason(result, answer.fixed)
     return answer.model_copy(update={"reason": say_prompt(result, answer), "fixed": fixed})
-
-
-def _show_wording(template: str, instruction: str) -> Wording:
-    return Wording(template=template, instruction=instruction)
 
 
 @dataclass(frozen=True, eq=False)

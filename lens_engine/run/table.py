@@ -17,6 +17,7 @@ from lens_engine.classifier.macro_f1 import value_rows
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import cut_folds
 from lens_engine.config import Use
+from lens_engine.rows.fit_rows import index_rows
 from lens_engine.run.choose import NO_ANSWER, Scores
 from lens_engine.run.propose import Proposal
 from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
@@ -70,7 +71,7 @@ class Table:
         lines = list[Line]()
         for place, found in sorted(cells.items()):
             lines += _read_prompt(setup, rows.gold, place, proposals[place], found)
-        places = {one.row: place for place, one in enumerate(setup.rows.judging)}
+        places = index_rows(setup.rows.judging)
         lines += [_read_candidate(place, one, places) for place, one in enumerate(candidates)]
         return cls(setup, tuple(lines))
 
