@@ -144,8 +144,9 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
     assert body["detail"] == (
-        "there is no such path; there are /datasets, /datasets/{dataset_id}, /healthz, /label-suggestions, "
-        "/models, /prompts, /prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, report; "
+        "there is no such path; there are /datasets, /datasets/{dataset_id}, /healthz, /label-suggestions, /models, "
+        "/prompts, /prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, "
+        "report; "
         "below /prompts/{name}/, classifier, classify, dataset, evaluations, examples, examples/{row}, export, render, "
         "support-examples, table, texts, versions; "
         "below /selections/{selection_id}/, cancel, classifier, classify, events, export, render, "
