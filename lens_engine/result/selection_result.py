@@ -158,7 +158,7 @@ class SelectionResult(Shown, Record):
     __str__ = __repr__  # pydantic writes every field
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without money, `cost`, `digest` and three notes.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `digest`, costs and three notes.
 
         The notes are the name of the GPU, why a faster executor was refused, and how the classifier's file was written.
         A resumed run gives the same digest as an uninterrupted one, on a GPU of another name too. A run that asks for
