@@ -32,6 +32,7 @@ _NOT_DIGESTED: dict[str, Any] = {
     "digest": True,
     "provenance": {"device_name", "executor_note"},
     "classifier": {"input"},
+    "contenders": {"__all__": {"usd"}},
 }
 
 
@@ -91,8 +92,8 @@ class SelectionResult(Shown, Record):
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
     digest: str = Field(
         "",
-        description="SHA-256 of the result without `cost`, `classifier.input`, `provenance.device_name` and "
-        "`provenance.executor_note` (and without `selection_id` and `pool_rows`).",
+        description="SHA-256 of the result without `cost`, `classifier.input`, `contenders.usd`, "
+        "`provenance.device_name` and `provenance.executor_note` (and without `selection_id` and `pool_rows`).",
     )
 
     @property
@@ -157,7 +158,7 @@ class SelectionResult(Shown, Record):
     __str__ = __repr__  # pydantic writes every field
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and three notes.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `digest`, costs and three notes.
 
         The notes are the name of the GPU, why a faster executor was refused, and how the classifier's file was written.
         A resumed run gives the same digest as an uninterrupted one, on a GPU of another name too. A run that asks for

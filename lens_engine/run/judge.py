@@ -81,14 +81,18 @@ class Judge:
         return state
 
     def _cut(self, state: Judging, rung: Rung) -> list[list[int]]:
-        """The prompts of a rung that are not asked yet, in blocks: fixed ones of a wording together."""
+        """The prompts of a rung that are not asked yet, in blocks: fixed ones of a wording and a size together.
+
+        A limit may end the run within a block, whose answers are lost then; so no cheap prompt waits for a large one.
+        """
         todo = [one for one in state.left if len(state.cells.get(one, ())) < rung.end]
         blocks = list[list[int]]()
         for one in todo:
             proposal = self.proposals[one]
             if blocks and not proposal.form.nearest:
                 last = self.proposals[blocks[-1][0]]
-                if not last.form.nearest and last.wording == proposal.wording and len(blocks[-1]) < _BLOCK:
+                is_alike = (last.wording, len(last.rows)) == (proposal.wording, len(proposal.rows))
+                if not last.form.nearest and is_alike and len(blocks[-1]) < _BLOCK:
                     blocks[-1].append(one)
                     continue
             blocks.append([one])

@@ -16,5 +16,5 @@ def test_python_of_scikit_learn_and_pandas_runs(
     monkeypatch.chdir(ROOT)
     exec(compile(with_a_double, "choosing.md", "exec"), {"LanguageModel": LanguageModel, "TableScorer": TableScorer})
     shown = capsys.readouterr().out
-    assert "Classifiers compared" in shown
+    assert "Every way to answer" in shown
     assert "p_billing" in shown

@@ -19,7 +19,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def config(make_config: Make) -> SelectionConfig:
-    found: SelectionConfig = make_config(search={"iterations": 1}, comparisons="none", classifier={"kind": "auto"})
+    found: SelectionConfig = make_config(search={"iterations": 1}, classifier={"kind": "auto"})
     return found
 
 
@@ -83,7 +83,7 @@ def test_suggestion_is_shown_in_a_line(tmp_path: Path) -> None:
     path.write_text("message,topic\n" + "".join(f"day {row} of all,{'ab'[row % 2]}\n" for row in range(20)))
     assert repr(suggest(path)) == (
         "Suggestion(20 rows, texts in column 'message', labels in column 'topic', 2 labels, "
-        "presets that can run: paper)"
+        "presets that can run: quick, standard, paper)"
     )
 
 

@@ -33,10 +33,8 @@ from tests.slow.lens_engine.servers.test_chat_server import EXAMPLES, TASK, TEXT
 CONFIG = SelectionConfig.model_validate(
     {
         "num_demonstrations": 2,
-        "method": "random",
-        "splits": {"validation": 20, "confirmation": 8, "test": 24},
-        "classifier": {"kind": "auto"},
-        "comparisons": "none",
+        "rows": {"search": 0, "judging": 40},
+        "search": {"sets": 4, "forms": ["fixed"]},
     }
 )
 
@@ -188,7 +186,7 @@ def test_refusals_at_connection_are_left_out_up_to_a_tenth() -> None:
 
 def make_problem() -> Problem:
     examples = [Example(row, f"text {row} on {WORDS[row % 4].lower()}", WORDS[row % 4].lower()) for row in range(160)]
-    return Problem(TASK, examples)
+    return Problem(TASK, examples[24:], examples[:24])
 
 
 def select(double: ChatDouble, answers: AnswerKind = "probabilities", **given: Any) -> SelectionResult:
@@ -235,7 +233,7 @@ def test_run_counts_refused_requests_as_wrong_and_says_how_many() -> None:
         assert 0 < count <= 0.1 * result.cost.pairs
         assert f"of {result.cost.pairs:,};" in warning
 
-        answers = result.test_answers
+        answers = result.answers
         refused = [place for place, row in enumerate(answers.rows) if row % 16 == 0]  # of the first label
         assert refused
         for given in filter(None, answers.support_examples):  # as the model answers, and after label biases

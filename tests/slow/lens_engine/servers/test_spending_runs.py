@@ -30,15 +30,13 @@ from tests.unit.lens_engine.servers.conftest import Connect
 PRICES = TokenPrices(input=10.0, output=40.0, cached=5.0)
 OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
-    "comparisons": "none",
-    "splits": {"validation": 8, "confirmation": 4, "test": 8},
     "classifier": {"fit_rows": 12},
-    "filtering": {"candidates": 24, "keep": 8, "rounds": 2, "initial_score_size": 2, "max_score_size": 6},
-    "search": {"beam_width": 2, "children": 2, "iterations": 2},
+    "search": {"sets": 6, "forms": ["fixed"]},
 }
 PROBLEM = Problem(
     Task("{text} It was {label}.", {"bad": "B", "good": "G"}),
-    [Example(row, f"text {row}", ("bad", "good")[row % 2]) for row in range(90)],
+    [Example(row, f"text {row}", ("bad", "good")[row % 2]) for row in range(80)],
+    [Example(row, f"test {row}", ("bad", "good")[row % 2]) for row in range(8)],
 )
 
 
@@ -90,13 +88,19 @@ def test_run_ends_before_the_limit_with_its_best_and_pays_for_no_answer_twice(
     limit = usd_of(whole) * 0.6
     first = select(connect(prices=PRICES), limit)
     assert (first.stop_reason, first.partial) == (StopReason.BUDGET, True)
-    assert first.test is not None, "the reserve covers the test rows"
+    assert first.answer.test is not None, "the reserve covers the test rows"
     assert limit / 2 < usd_of(first) <= limit
     again = select(connect(prices=PRICES), usd_of(whole) * 2)
     assert again.stop_reason is StopReason.COMPLETED
     assert again.support_examples == whole.support_examples
     assert count_again(double) == 0
     assert usd_of(again) < usd_of(whole)
+
+
+def test_small_prompts_are_judged_where_the_limit_covers_no_large_one(connect: Connect, whole: SelectionResult) -> None:
+    result = select(connect(prices=PRICES), usd_of(whole) * 0.15)
+    assert result.stop_reason is StopReason.BUDGET
+    assert result.answer.judged is not None
 
 
 def test_run_whose_answers_are_on_disk_costs_nothing(connect: Connect) -> None:
@@ -184,10 +188,10 @@ def test_estimate_is_an_upper_bound_and_says_what_it_cost(
 
 def test_estimator_fits_and_predicts_at_a_server_and_a_clone_shares_it(double: Double, tmp_path: Path) -> None:
     model = open_model(f"vllm:{MODEL}@{double.url}", cache_dir=tmp_path)
-    texts = [f"text {row}" for row in range(90)]
+    texts = [f"text {row}" for row in range(80)]
     options = OPTIONS | {"classifier": {"kind": "label_probabilities", "fit_rows": 12}}
     estimator = clone(LensClassifier(model, label_words={0: "B", 1: "G"}, options=options, progress=False))
-    estimator.fit(texts, [row % 2 for row in range(90)])
+    estimator.fit(texts, [row % 2 for row in range(80)])
     assert estimator.model is model
     assert set(estimator.predict(texts[:5])) <= {0, 1}
     assert estimator.result_.cost.paid is not None

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lens_engine.rows.dealing import deal_rows
 
 from lens_engine import estimate_cost, read_examples, resolve_config, suggest
 from lens_engine.classifier import bag_of_words
@@ -13,6 +12,7 @@ from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.metering.estimate import measure_pace
 from lens_engine.presets import PRESETS
+from lens_engine.rows.dealing import deal_rows
 from lens_engine.show.estimate import describe_estimate
 from lens_engine.suggestion.suggest import suggest_for_rows
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
