@@ -39,10 +39,11 @@ OPTIONS: dict[str, Any] = {
         "iterations": 3,
         "first_permutations": None,
         "halvings": 0,
+        "forms": ["fixed"],
     },
     "classifier": {"kind": "label_probabilities"},
 }
-"""A selection of 20 calls of the scorer, the search being calls 5 to 7."""
+"""A selection of 10 calls of the scorer, the search being calls 5 to 7."""
 NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}
 """A selection whose prompt finds examples for each input."""
 

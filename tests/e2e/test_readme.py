@@ -68,5 +68,4 @@ def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_
 
     assert client.returncode == 0, client.stderr
     assert "it is right for" in client.stdout
-    assert client.stdout.count(" Topic: ") == 8  # the prompt of a name
-    assert client.stdout.endswith("I was charged twice for the same order Topic:\n")
+    assert client.stdout.endswith("I was charged twice for the same order Topic:\n")  # the prompt of a name

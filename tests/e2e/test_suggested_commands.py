@@ -46,7 +46,8 @@ def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(model: P
 
     suggested = run(["suggest", "my file", "--model", str(model), "--dtype", "float32"])
     assert suggested.returncode == 0, suggested.stderr
-    _, *words = shlex.split(suggested.stdout[suggested.stdout.index("lens select") :].replace("\\\n", ""))
+    pasted = suggested.stdout[suggested.stdout.index("lens select") :].replace("\\\n", "")
+    _, *words = shlex.split(pasted.replace("$'", "'").replace("\\n", "\n"))  # shlex does not know the quotes $'…'
     words += ["--dtype", "float32"]
 
     estimated = run([*words, "--estimate"])
