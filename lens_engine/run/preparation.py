@@ -32,7 +32,7 @@ from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
-from lens_engine.search.lens.method import Lens
+from lens_engine.search.lens.method import MOST_FINALISTS, Lens
 from lens_engine.search.setup import Findings, Setup, pick_lens_rows
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
@@ -162,15 +162,10 @@ def _check_keep(rows: DealtRows, config: SelectionConfig) -> None:
         )
 
 
-_LENS_FINALISTS = 6
-"""Number of permutations that LENS proposes, at most."""
-
-
 def price_run(setup: Setup) -> dict[Phase, Cost]:
     """What each phase costs at most; see `CostEstimate`."""
-    candidates = range(len(setup.lens_rows.candidates))
-    stand_ins = tuple(candidates[: setup.rows.quotas.num_demonstrations] for _ in range(_LENS_FINALISTS))
-    proposals = propose(setup, Findings(finalists=tuple(map(tuple, stand_ins)) if candidates else ()), None)
+    any_set = tuple(range(len(setup.lens_rows.candidates)))[: setup.rows.quotas.num_demonstrations]
+    proposals = propose(setup, Findings(finalists=(any_set,) * MOST_FINALISTS if any_set else ()), None)
     judging = sum(list_classifier_steps(setup).values(), price_judging(setup, proposals))
     search = Lens(setup).price() if setup.rows.search else {}
     test = {Phase.TEST: price_test(setup)} if setup.rows.test else {}

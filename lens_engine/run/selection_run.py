@@ -128,7 +128,8 @@ class SelectionRun:
         is_owed = name in (TESTED, *_WITHOUT_MODEL)
         cost = list_classifier_steps(self.setup).get(name, Cost())
         reserve = price_test(self.setup) if name != TESTED else Cost()
-        self.meter.limits.reserve = reserve + (self.prepared.price_of_judging if name == SEARCHED else Cost())
+        judging = self.prepared.price_of_judging  # the most that it costs; half is usual
+        self.meter.limits.reserve = reserve + (judging.within(judging.pairs // 2) if name == SEARCHED else Cost())
         state = self.state
         if not is_owed and not self.meter.affords(cost):
             cut = state.cut_off or (Phase.FILTER if name == SEARCHED else Phase.JUDGE)

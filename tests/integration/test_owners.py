@@ -17,7 +17,7 @@ from tests.api_keys import key_of
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_bag_of_words, make_spec, make_submission, problem_of
 
-_INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
+_INPUTS = ({"json": {"input": "x"}},)
 _SHOWN: tuple[dict[str, Any], ...] = ({}, {"params": {"input": "x"}})
 _CLASSIFIED = ({"json": {"inputs": ["x"]}}, {"json": {"inputs": ["x"], "prompts": "support_examples"}})
 _TEXTS = ({"files": {"texts": b"text\nx\n"}},)

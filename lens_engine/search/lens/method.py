@@ -30,6 +30,8 @@ _FINALISTS, _OF_OTHER_USE = 4, 2
 """Number of permutations that are judged beside other contenders: the best of the beam, and the best for the other
 use."""
 
+MOST_FINALISTS = _FINALISTS + _OF_OTHER_USE
+
 
 @dataclass(frozen=True)
 class LensState:
