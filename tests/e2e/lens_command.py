@@ -15,6 +15,7 @@ _OPTIONS = {
     "rows.judging": 24,
     "search.validation": 8,
     "search.sets": 4,
+    "search.forms": "fixed",
     "filtering.candidates": 16,
     "filtering.keep": 8,
     "filtering.initial_score_size": 4,
