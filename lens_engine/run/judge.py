@@ -164,10 +164,8 @@ def plan_rungs_of_judging(num_rows: int, num_prompts: int) -> list[Rung]:
 
 def price_judging(setup: Setup, proposals: Sequence[Proposal]) -> Cost:
     """The most that the judging costs, if what goes is what is cheap."""
-    rungs = plan_rungs_of_judging(len(setup.rows.judging), len(proposals))
     total = Cost()
-    for rung in rungs:
+    for rung in plan_rungs_of_judging(len(setup.rows.judging), len(proposals)):
         costs = [price_prompt(setup, one, rung.end - rung.start) for one in proposals]
-        dearest = sorted(costs, key=lambda cost: -cost.tokens)[: rung.permutations]
-        total = sum(dearest, total)
+        total = sum(sorted(costs, key=lambda cost: -cost.tokens)[: rung.permutations], total)
     return total

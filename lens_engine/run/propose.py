@@ -66,8 +66,10 @@ def propose(setup: Setup, findings: Findings, meter: Meter | None) -> tuple[Prop
 
 def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
     rows, forms, wordings = setup.rows, setup.config.search.forms, range(len(setup.tasks))
-    yield from (Proposal(_name("no examples", one), "zero_shot", one) for one in wordings)
     sets = [*_list_found(setup, findings), *_draw_sets(setup)]
+    if "fixed" in forms:
+        yield from sets
+    yield from (Proposal(_name("no examples", one), "zero_shot", one) for one in wordings)
     pool_size = len(rows.labelled) - 1
     if "nearest" in forms:
         for k in (k for k in NEAREST if k <= pool_size):
@@ -79,7 +81,6 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
             form = PromptForm(kind="nearest", nearest=NEAREST[1], embedder=embedder.record)
             yield Proposal(f"{NEAREST[1]} nearest by embeddings", "nearest", form=form)
     if "fixed" in forms:
-        yield from sets
         yield from _draw_large(setup)
     if "fixed+nearest" in forms and sets:
         base = sets[0]

@@ -277,8 +277,7 @@ class _Report:
         fixed = []
         for use in uses:
             line, other = choices.prompt(use), choices.prompt(use, is_fixed=True)
-            is_other = line is not None and choices.proposals[line.prompt or 0].form.kind != "fixed"
-            fixed.append(self._list_own(other if is_other else None, len(rows))[0])
+            fixed.append(self._list_own(None if other is line else other, len(rows))[0])
         classifier, confidences = self._list_own(chosen, len(rows))
         has_probabilities = found.setup.has_probabilities
         return Answers(

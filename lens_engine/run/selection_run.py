@@ -91,10 +91,10 @@ class SelectionRun:
         Raises:
             NothingSelected: the run was cancelled before there was anything to choose.
         """
-        steps: dict[str, Callable[[], None]] = {name: self._fit(name) for name in _WITHOUT_MODEL if self._fits(name)}
+        fitted = {name: self._fit(name) for name in list_classifier_steps(self.setup)}
+        steps = {name: step for name, step in fitted.items() if name in _WITHOUT_MODEL}
         steps |= {SEARCHED: self._search, JUDGED: self._judge}
-        steps |= {name: self._fit(name) for name in list_classifier_steps(self.setup) if name not in steps}
-        steps |= {TESTED: self._test}
+        steps |= {name: step for name, step in fitted.items() if name not in steps} | {TESTED: self._test}
         try:
             for name, step in steps.items():
                 if name not in self.state.done:
@@ -116,9 +116,6 @@ class SelectionRun:
         if not self._has_something:
             return None
         return build_result(self.prepared, self._find(FEW_BAGS), StopReason.CANCELLED)
-
-    def _fits(self, name: str) -> bool:
-        return name in list_classifier_steps(self.setup)
 
     def _take(self, name: str, step: Callable[[], None]) -> None:
         """Do a step, and note what the budget cut off.
@@ -215,8 +212,8 @@ class SelectionRun:
     def _find(self, bags: int) -> Found:
         is_searched = SEARCHED in self.state.done
         proposals = self.proposals if is_searched else propose(self.setup, self._findings, None)
-        cells = {} if self.state.judging is None else self.state.judging.cells
-        table = Table.of(self.setup, proposals, cells, self.state.candidates)
+        judging = self.state.judging or Judging({}, ())
+        table = Table.of(self.setup, proposals, judging.cells, self.state.candidates, judging.left)
         return Found(self.state, self._findings, Choices(table, proposals, bags))
 
     def _check_origin(self, checkpoint: Checkpoint) -> None:

@@ -57,6 +57,7 @@ class Table:
 
     setup: Setup
     lines: tuple[Line, ...]
+    num_whole: int  #: judging rows for which each prompt that is not dropped was asked
 
     @classmethod
     def of(
@@ -65,15 +66,17 @@ class Table:
         proposals: Sequence[Proposal],
         cells: Mapping[int, LabelLogProbs],
         candidates: Sequence[Candidate] = (),
+        left: Sequence[int] = (),
     ) -> Self:
-        """The table of what was judged by now."""
+        """The table of what was judged by now. `left`: the prompts that are not dropped; none for all."""
         rows = EvaluationRows(setup.task, setup.rows.judging)
         lines = list[Line]()
         for place, found in sorted(cells.items()):
             lines += _read_prompt(setup, rows.gold, place, proposals[place], found)
         places = index_rows(setup.rows.judging)
         lines += [_read_candidate(place, one, places) for place, one in enumerate(candidates)]
-        return cls(setup, tuple(lines))
+        asked = [len(cells[place]) for place in left or cells if place in cells]
+        return cls(setup, tuple(lines), min(asked, default=0))
 
     @cached_property
     def gold(self) -> IndexArray:
@@ -92,8 +95,8 @@ class Table:
         return found
 
     def is_whole(self, line: Line) -> bool:
-        """Whether a contender was asked for as many rows as any."""
-        return line.num_asked >= self.num_asked
+        """Whether a contender was asked for as many rows as those that are not dropped."""
+        return line.num_asked >= self.num_whole
 
     def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
         """The scores of some lines on the rows that were asked.

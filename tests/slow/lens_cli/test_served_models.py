@@ -127,9 +127,9 @@ def test_classification_ends_at_its_limit_and_goes_on(
 
 
 def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path, priced: list[str]) -> None:
-    shown = lens(*select(train, priced, "--estimate", "--max-cost", "0.05"))
+    shown = lens(*select(train, priced, "--estimate", "--max-cost", "0.5"))
     assert "tokens sent" in shown
-    assert "The budget ends the run at 0.0500 USD (budget.max_cost)" in shown
+    assert "The budget ends the run at 0.5000 USD (budget.max_cost)" in shown
     assert "The speed was measured on a small sample, which took" in shown
     double.prompts.clear()
     lens(*select(train, priced, "--estimate"))

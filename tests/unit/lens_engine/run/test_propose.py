@@ -72,7 +72,7 @@ def test_sets_are_balanced_search_rows_and_leave_half_of_each_label(
     for method, number in sets.items():
         assert number / 2 <= methods[method] <= number  # a set that was drawn before is left out
     assert methods["zero_shot"] == 1
-    assert proposals[0].name == "no examples"
+    assert "no examples" in {one.name for one in proposals}
     numbers = [one.form.nearest for one in proposals if one.form.kind == "nearest"]
     assert numbers == [k for k in (4, 8, 16) if k < sum(counts.values())]
 
