@@ -83,11 +83,6 @@ class Table:
         """`[rows]`, index of each judging row's label."""
         return self.setup.task.index_labels(self.setup.rows.judging)
 
-    @property
-    def num_asked(self) -> int:
-        """The most judging rows for which a prompt was asked."""
-        return max((line.num_asked for line in self.lines if line.prompt is not None), default=0)
-
     def answers(self, line: Line) -> IndexArray:
         """`[rows]`, the answer of a contender to each judging row; `NO_ANSWER` where there is none."""
         found = np.full(len(self.gold), NO_ANSWER, dtype=np.intp)
@@ -99,12 +94,12 @@ class Table:
         return line.num_asked >= self.num_whole
 
     def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
-        """The scores of some lines on the rows that were asked.
+        """The scores of some lines on the rows for which their prompts were asked.
 
         Args:
             by_accuracy: whether the figure is the accuracy whatever the objective.
         """
-        number = self.num_asked or len(self.gold)
+        number = max((line.num_asked for line in lines if line.prompt is not None), default=len(self.gold))
         values, losses = np.full((2, len(lines), len(self.gold)), np.nan)
         objective = "accuracy" if by_accuracy else self.setup.config.objective
         for place, line in enumerate(lines):

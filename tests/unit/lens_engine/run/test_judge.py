@@ -164,7 +164,7 @@ def test_line_has_no_answer_for_rows_that_its_prompt_shows(prepare: Any) -> None
             at < len(judged.cells[line.prompt]) and one.row not in shown for at, one in enumerate(setup.rows.judging)
         ]
         assert ((table.answers(line) != NO_ANSWER) == expected).all()
-        assert (~np.isnan(table.score([line]).values[0]) == expected[: table.num_asked]).all()
+        assert (~np.isnan(table.score([line]).values[0]) == expected[: line.num_asked]).all()
     plain = next(line for line in table.lines if line.use == "prompt")
     hits = table.answers(plain)[plain.places] == table.gold[plain.places]
     assert np.nanmean(table.score([plain]).values) == pytest.approx(hits.mean())
