@@ -22,11 +22,11 @@ DEMO_SPEC: dict[str, Any] = {
     **SAMPLE_SPEC,
     "options": {
         "rows": {"search": 0, "judging": 80, "test": 120},
-        "search": {"sets": 16, "forms": ["fixed", "nearest"]},
+        "search": {"sets": 16, "forms": ["fixed"]},
         "classifier": {"fit_rows": 220},
     },
 }
-"""At most some 300,000 tokens, and mostly half of them. LENS does not search: with so few tokens it finds little."""
+"""At most some 85,000 tokens. LENS does not search: with so few tokens it finds little."""
 
 NEW_INPUTS = (
     "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice",
