@@ -26,7 +26,7 @@ class Candidate(Record):
 
     name: CandidateName
     classifier: Classifier
-    rows: tuple[int, ...]  #: numbers of the judging rows of which it says something
+    rows: tuple[int, ...]  #: numbers of the judging rows of which it says something, in their order
     log_probs: StoredLogProbs  #: class_log_probs  # [rows, labels], under a head that was fitted without the row's fold
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
 
@@ -70,10 +70,9 @@ class TestedClassifier(Record):
     test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
 
     @classmethod
-    def of(cls, candidate: Candidate, quality: Quality, *, is_chosen: bool) -> "TestedClassifier":
-        """Args:
-        quality: on the judging rows.
-        """
+    def of(
+        cls, candidate: Candidate, cross_validated: Quality, test: Quality | None, *, is_chosen: bool
+    ) -> "TestedClassifier":
         classifier = candidate.classifier
         head = classifier.head
         states = find_states_head(head)
@@ -88,6 +87,6 @@ class TestedClassifier(Record):
             fit_rows=classifier.fit_rows,
             tokens_per_input=classifier.tokens_per_input,
             tokens_held=classifier.tokens_held,
-            cross_validated=quality,
-            test=classifier.quality,
+            cross_validated=cross_validated,
+            test=test,
         )

@@ -60,18 +60,18 @@ class Choices:
         Args:
             use: of the door; None for classifiers.
         """
-        lines = self._everything if line is self.first else self._classifiers
-        if use is not None and line is not self.first:
-            lines = self._list_prompts(use, is_fixed=is_fixed)
+        if line is self.first:
+            lines = self._everything
+        else:
+            lines = self._classifiers if use is None else self._list_prompts(use, is_fixed=is_fixed)
         setup, rng = self.table.setup, make_generator(self.table.setup.config.seed, "estimate")
-        whole = [one for one in self.table.lines if self.table.is_whole(one)]
         rivals = self._list_rivals(use or setup.config.use, line)
         others = [one for group in rivals.values() for one in group if one not in lines]
         scores = self.table.score([*lines, *others])
         hits = self.table.score([*lines, *others], by_accuracy=True).values
         places = {id(one): place for place, one in enumerate([*lines, *others])}
-        named = {name: [places[id(one)] for one in group if one in whole] for name, group in rivals.items()}
-        found = correct(scores, len(lines), hits, {name: own for name, own in named.items() if own}, rng, self.bags)
+        named = {name: [places[id(one)] for one in group] for name, group in rivals.items() if group}
+        found = correct(scores, len(lines), hits, named, rng, self.bags)
         growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= BAGS else None
         return self._describe(line, found, growth)
 

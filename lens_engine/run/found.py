@@ -67,18 +67,17 @@ class Found:
     def test_gold(self) -> IndexArray:
         return self.setup.task.index_labels(self.setup.rows.test)
 
-    def test_prompt(self, line: Line) -> RowFigures | None:
-        """A prompt on the test rows, as its line is read; None if it was not asked for them."""
-        if line.prompt is None or line.prompt not in self.state.tested:
+    def test_line(self, line: Line) -> RowFigures | None:
+        """A contender on the test rows, a prompt as its line is read; None if it was not asked for them."""
+        if line.prompt is None:
+            found = self.state.tested_classifiers.get(line.candidate or 0)
+            return None if found is None else found.figures(self.test_gold)
+        if line.prompt not in self.state.tested:
             return None
         plain = self.state.tested[line.prompt].astype(np.float64)
         biases = self.find_biases(line)
         read = keep_unanswered(normalise(plain if biases is None else plain + biases), plain)
         return RowFigures.of(read, self.test_gold)
-
-    def test_classifier(self, place: int) -> RowFigures | None:
-        found = self.state.tested_classifiers.get(place)
-        return None if found is None else found.figures(self.test_gold)
 
     def find_biases(self, line: Line) -> FloatArray | None:
         """`[labels]`, label biases from all judging rows that a prompt does not show; None if it is read without."""

@@ -7,6 +7,8 @@ so there are some 25 to 50.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.search.lens.diversity import Affinity, exchange
 from lens_engine.search.permutations import draw_permutation, draw_permutations, shuffle
 from lens_engine.search.setup import Findings, Setup
+from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 NEAREST = (4, 8, 16)
@@ -60,8 +63,11 @@ def propose(setup: Setup, findings: Findings, meter: Meter | None) -> tuple[Prop
     Args:
         meter: knows the lengths of texts; without one every prompt is taken to fit the context.
     """
-    proposed = list(_propose(setup, findings))
-    return tuple(one for one in proposed if meter is None or _fits(setup, one, meter))
+    proposed = tuple(_propose(setup, findings))
+    if meter is None:
+        return proposed
+    rulers = [_Ruler(setup, task, meter) for task in setup.tasks]
+    return tuple(one for one in proposed if rulers[one.wording].fits(one))
 
 
 def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
@@ -108,12 +114,8 @@ def _draw_sets(setup: Setup) -> Iterator[Proposal]:
         drawn = [("random", one) for one in _draw(setup, rows, max(number // _AFTER_SEARCH, 1))]
     else:
         random, spread = _draw(setup, rows, number - number // 2), draw_spread(setup, rows, number // 2, seed)
-        drawn = [
-            (name, one)
-            for pair in zip(random, spread, strict=False)
-            for name, one in zip(("random", "spread"), pair, strict=True)
-        ]
-        drawn += [("random", one) for one in random[len(spread) :]]
+        pairs = zip_longest(random, spread)
+        drawn = [(name, one) for pair in pairs for name, one in zip(("random", "spread"), pair, strict=True) if one]
     counts, seen = dict.fromkeys(("random", "spread"), 0), set[tuple[int, ...]]()
     for name, permutation in drawn:
         counts[name] += 1
@@ -156,21 +158,36 @@ def _draw_large(setup: Setup) -> Iterator[Proposal]:
             yield Proposal(f"{size} examples", "many", rows=tuple(taken[place] for place in mixed))
 
 
-def _fits(setup: Setup, one: Proposal, meter: Meter) -> bool:
-    """Whether the longest possible prompt fits the context. Ordinary sets fit: the texts were cut to that end."""
-    if one.num_demonstrations <= setup.rows.quotas.num_demonstrations and one.form.kind == "fixed":
-        return True
-    task, rows, scorer = setup.tasks[one.wording], setup.rows, meter.scorer
+@dataclass(frozen=True)
+class _Ruler:
+    """Measures the prompts of one wording (tokens)."""
 
-    def count(segments: Sequence[str]) -> list[int]:
-        meter.lengths.learn(segments)
-        return [meter.lengths.count(segment) for segment in segments]
+    setup: Setup
+    task: Task
+    meter: Meter
 
-    found = sorted(count([task.render_demonstration(row) for row in setup.pool.examples]), reverse=True)
-    fixed = sum(count(task.render_prefix(one.rows)))
-    longest = max(count([task.render_query(row.text) for row in (*rows.judging, *rows.test)]))
-    needed = sum(found[: one.form.nearest]) + fixed + longest + max(count(task.label_spans))
-    return needed <= scorer.max_prompt_tokens - SPARE_TOKENS
+    def fits(self, one: Proposal) -> bool:
+        """Whether the longest possible prompt fits the context. Ordinary sets fit: the texts were cut to that end."""
+        if one.num_demonstrations <= self.setup.rows.quotas.num_demonstrations and one.form.kind == "fixed":
+            return True
+        fixed = sum(self._count(self.task.render_prefix(one.rows)))
+        needed = sum(self._found[: one.form.nearest]) + fixed + self._rest
+        return needed <= self.meter.scorer.max_prompt_tokens - SPARE_TOKENS
+
+    @cached_property
+    def _found(self) -> list[int]:
+        """Lengths of the rows that may be found for an input, the longest first."""
+        return sorted(self._count(list(map(self.task.render_demonstration, self.setup.pool.examples))), reverse=True)
+
+    @cached_property
+    def _rest(self) -> int:
+        """Length of the longest query with the longest label span."""
+        queries = [self.task.render_query(row.text) for row in (*self.setup.rows.judging, *self.setup.rows.test)]
+        return max(self._count(queries)) + max(self._count(self.task.label_spans))
+
+    def _count(self, segments: Sequence[str]) -> list[int]:
+        self.meter.lengths.learn(segments)
+        return [self.meter.lengths.count(segment) for segment in segments]
 
 
 def price_prompt(setup: Setup, one: Proposal, num_rows: int) -> Cost:

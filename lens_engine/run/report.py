@@ -134,7 +134,7 @@ class _Report:
     ) -> SupportExamples:
         found, choices, task = self.found, self.found.choices, self.found.setup.tasks[proposal.wording]
         biases = None if line is None else found.find_biases(line)
-        tested = None if line is None else found.test_prompt(line)
+        tested = None if line is None else found.test_line(line)
         labels = zip(task.labels, () if biases is None else biases.tolist(), strict=False)
         return SupportExamples(
             use=use,
@@ -191,28 +191,18 @@ class _Report:
 
     def show_classifier(self, line: Line) -> Classifier:
         """The classifier to use, with its quality on test rows, or else on judging rows."""
-        place = line.candidate or 0
-        figures = self.found.test_classifier(place) or self.found.judge_line(line)
-        quality = measure_figures(figures)
-        return self.found.state.candidates[place].classifier.model_copy(update={"quality": quality})
+        quality = measure_figures(self.found.test_line(line) or self.found.judge_line(line))
+        return self.found.state.candidates[line.candidate or 0].classifier.model_copy(update={"quality": quality})
 
     def list_classifiers(self) -> tuple[TestedClassifier, ...]:
         """Every candidate for the classifier, the cheapest first."""
-        found, chosen = self.found, self.found.choices.classifier
-        shown = []
+        found, chosen, shown = self.found, self.found.choices.classifier, list[TestedClassifier]()
         for line in found.choices.table.lines:
-            if line.candidate is None or not len(line.places):
-                continue
-            tested, candidate = found.test_classifier(line.candidate), found.state.candidates[line.candidate]
-            quality = None if tested is None else measure_figures(tested)
-            made = candidate.classifier.model_copy(update={"quality": quality})
-            shown.append(
-                TestedClassifier.of(
-                    candidate.model_copy(update={"classifier": made}),
-                    measure_figures(found.judge_line(line)),
-                    is_chosen=line is chosen,
-                )
-            )
+            if line.candidate is not None and len(line.places):
+                judged, tested = measure_figures(found.judge_line(line)), found.test_line(line)
+                test = None if tested is None else measure_figures(tested)
+                candidate = found.state.candidates[line.candidate]
+                shown.append(TestedClassifier.of(candidate, judged, test, is_chosen=line is chosen))
         return tuple(sorted(shown, key=lambda one: (one.tokens_per_input, one.tokens_held)))
 
     def list_contenders(self) -> tuple[Contender, ...]:
@@ -255,8 +245,7 @@ class _Report:
         )
 
     def _test(self, line: Line) -> Quality | None:
-        found = self.found
-        figures = found.test_prompt(line) if line.prompt is not None else found.test_classifier(line.candidate or 0)
+        figures = self.found.test_line(line)
         return None if figures is None else measure_figures(figures).model_copy(update={"shares_answered": ()})
 
     def _price(self, line: Line) -> float | None:
@@ -299,8 +288,7 @@ class _Report:
             return None, None
         places: Sequence[int] = range(num_rows)
         if self.found.setup.rows.test:
-            of_prompt = line.prompt is not None
-            figures = self.found.test_prompt(line) if of_prompt else self.found.test_classifier(line.candidate or 0)
+            figures = self.found.test_line(line)
             if figures is None:
                 return None, None
         else:

@@ -160,7 +160,7 @@ class SelectionRun:
 
     def _fit(self, name: str) -> Callable[[], None]:
         def fit() -> None:
-            classifying = Classifying(self.setup, self.meter)
+            classifying = self._classifying
             self.meter.use_label_spans(self.setup.task.label_spans)
             if name not in _WITHOUT_MODEL:  # which come first
                 self.meter.enter(Phase.JUDGE, 1, 1)
@@ -186,13 +186,16 @@ class SelectionRun:
             if place not in self.state.tested:
                 (scores,) = ask_prompts(self.setup, self.meter, [self.proposals[place]], rows)
                 self._advance(replace(self.state, tested={**self.state.tested, place: scores}))
-        classifying = Classifying(self.setup, self.meter)
         self.meter.use_label_spans(self.setup.task.label_spans)
         for place in found.list_tested_classifiers():
             if place not in self.state.tested_classifiers:
-                figures = TestedFigures.of(classifying.test(self.state.candidates[place]))
+                figures = TestedFigures.of(self._classifying.test(self.state.candidates[place]))
                 tested = {**self.state.tested_classifiers, place: figures}
                 self._advance(replace(self.state, tested_classifiers=tested))
+
+    @cached_property
+    def _classifying(self) -> Classifying:
+        return Classifying(self.setup, self.meter)
 
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:

@@ -137,15 +137,13 @@ def _hold_out_biases(judged: Judgement) -> FloatArray:
 
 
 def _read_candidate(place: int, one: Candidate, places: Mapping[int, int]) -> Line:
-    known = [(places[row], at) for at, row in enumerate(one.rows) if row in places]
-    order = sorted(known)
     return Line(
         name=one.title,
         prompt=None,
         candidate=place,
         use=None,
-        places=np.array([at for at, _ in order], dtype=np.intp),
-        log_probs=one.log_probs.array.astype(np.float64)[[at for _, at in order]],
+        places=np.array([places[row] for row in one.rows], dtype=np.intp),
+        log_probs=one.log_probs.array.astype(np.float64),
         num_asked=len(places),
         tokens=one.classifier.tokens_per_input,
         tokens_held=float(one.classifier.tokens_held),
