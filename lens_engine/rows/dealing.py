@@ -118,7 +118,7 @@ def _deal(
     number, options = len(usable), config.rows
     num_search = min(options.search, number - min(options.judging, number // 2)) if number >= SEARCH_FROM else 0
     search, others = _take(usable, labels, num_search)
-    judging, rest = _take(others, labels, options.judging if num_search else max(options.judging, SEARCH_FROM))
+    judging, rest = _take(others, labels, options.judging)
     return search, judging, rest
 
 

@@ -101,7 +101,7 @@ def test_noise_is_measured_and_decides_the_number_format(connect: Connect, doubl
     double.fault = on_values(lambda _, value: value - 0.05 * float(noise.random()))
     noisy = connect()
     assert noisy.identity.dtype == "unknown"
-    assert 0.001 < noisy.conformance.repeat_nats < 0.2
+    assert 0.001 < noisy.conformance.repeat_nats < 1  # a label's score is a sum over its tokens
     assert connect().identity == noisy.identity  # known by its scores within the noise
     assert "repeats agree to" in (noisy.identity.executor_note or "")
 

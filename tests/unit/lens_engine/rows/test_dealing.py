@@ -68,7 +68,7 @@ def test_every_usable_row_of_any_dataset_does_one_thing(
     assert rows.proposable == (rows.search or rows.judging)
     assert bool(rows.search) == (number >= SEARCH_FROM and limits["search"] > 0)
     assert len(rows.search) <= limits["search"]
-    least = min(limits["judging"], number // 2) if rows.search else min(number, max(limits["judging"], SEARCH_FROM))
+    least = min(limits["judging"], number // 2 if rows.search else number)
     assert least <= len(rows.judging) <= max(least, limits["judging"])
     assert sorted(rows.test, key=lambda one: one.row) == (test or [])
     assert (rows.duplicates_dropped, rows.conflicting_texts) == (repeated, conflicting)
