@@ -22,15 +22,18 @@ from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.randomness import make_generator
 from lens_engine.result import Estimate, SelectionResult
 from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import ask_prompts
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.selection_run import SelectionRun
+from lens_engine.run.state import TestedFigures
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Example
 
 _KEY = ("model", "dataset", "rows", "draw")
 _COST = ("pairs", "tokens", "seconds", "version")
 _RIVALS = ("zero_shot", "random")  #: methods of contenders that the choice is compared with
+_REGRESSIONS = {"bag_of_words": "words", "embeddings": "embeddings"}  #: so are these classifiers, which ask no model
 
 
 class Figures(NamedTuple):
@@ -77,14 +80,18 @@ def _parse(words: Sequence[str] | None) -> Namespace:
 
 
 def run_draw(dataset: Dataset, size: int, draw: int, scorer: LabelScorer, options: dict[str, Any]) -> SelectionResult:
-    """The result of the preset quick, in which a random set was asked for the test rows too."""
+    """The result of the preset quick, in which a random set and embeddings were asked for the test rows too."""
     problem = replace(dataset.problem(dataset.settings.templates[0]), examples=draw_rows(dataset.train, size, draw))
     config = resolve_config("quick", overlay_options({"seed": draw, "rows": {"test": 1000}}, options))
     run = SelectionRun(prepare_run(problem, scorer, config), MemoryCheckpointStore())
     reason = run.finish()
     place = next(place for place, one in enumerate(run.proposals) if one.method == "random")
     (scores,) = ask_prompts(run.setup, run.meter, [run.proposals[place]], run.setup.rows.test)
-    run.state = replace(run.state, tested={**run.state.tested, place: scores})
+    judge, regressions = Classifying(run.setup, run.meter).test, dict(run.state.tested_classifiers)
+    for at, one in enumerate(run.state.candidates):
+        if one.name in _REGRESSIONS and at not in regressions:
+            regressions[at] = TestedFigures.of(judge(one))
+    run.state = replace(run.state, tested={**run.state.tested, place: scores}, tested_classifiers=regressions)
     return run.result(reason)
 
 
@@ -104,7 +111,7 @@ def list_figures(result: SelectionResult) -> Iterator[Figures]:
     found += [("classifier", one.name, one.test, result.classifier_estimate) for one in result.tested if one.is_chosen]
     first = found[0 if result.first == "prompt" else -1]
     found += [("first", *first[1:])]
-    found += [("words", "", one.test, None) for one in result.tested if one.name == "bag_of_words"]
+    found += [(_REGRESSIONS[one.name], "", one.test, None) for one in result.tested if one.name in _REGRESSIONS]
     found += [(one.method, one.use, one.test, None) for one in result.contenders if one.method in _RIVALS]
     for name, use, test, estimate in found:
         if test is not None:
