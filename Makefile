@@ -20,10 +20,11 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 KEEP ?=
+VERBOSE ?=
 
 .PHONY: demo
-demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything; KEEP=1 leaves its page open
-	@$(BIN)/python -m lens_cli demo $(if $(KEEP),--keep)
+demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything; KEEP=1 leaves its page open, VERBOSE=1 prints every table
+	@$(BIN)/python -m lens_cli demo $(if $(KEEP),--keep) $(if $(VERBOSE),--verbose)
 
 .PHONY: up
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C

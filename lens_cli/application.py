@@ -73,6 +73,7 @@ def main() -> None:
 
 def demo(
     keep: Annotated[bool, typer.Option("--keep", metavar="", help="Leave everything open until Ctrl-C.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", metavar="", help="Print every table, and a prompt.")] = False,
 ) -> None:
     """Show Lens at work: the whole service on this machine, one real selection over HTTP.
 
@@ -80,7 +81,7 @@ def demo(
     """
     from lens_cli.demo import show_demo
 
-    show_demo(keep=keep)
+    show_demo(keep=keep, verbose=verbose)
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
-from lens_cli.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
+from lens_cli.sample import DEMO_SPEC, NEW_INPUTS, SAMPLE, SAMPLE_FOLDER, check_sample
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
-from lens_cli.views.result import show_result
+from lens_cli.views.result import show_result, show_summary
 from lens_client import LensClient, LensError, Problem
 from lens_client.models import Classified, Selection
 from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
@@ -32,15 +32,17 @@ DEMO_ENVIRONMENT = {
 }
 """What the demonstration needs, over a `.env` that is meant for a service of one's own."""
 
+_NAME = SAMPLE.replace("_", "-")
 _LOOK_SECONDS = 0.5
 _PROGRESS = TypeAdapter(Progress)
 
 
-def show_demo(*, keep: bool = False) -> None:
+def show_demo(*, keep: bool = False, verbose: bool = False) -> None:
     """Start everything, run one selection over HTTP, show what came out, and take everything down.
 
     Args:
         keep: leave everything running, with the page of the selection, until Ctrl-C.
+        verbose: show every table, and a prompt for a new text.
 
     Raises:
         Refusal: the sample data is not there, a process does not come up, or the selection fails.
@@ -50,12 +52,12 @@ def show_demo(*, keep: bool = False) -> None:
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder:
             check_sample()
-            console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
+            console.print("Lens on some 100 labelled reviews of a shop. No text leaves this machine.")
             with refusing():
                 mention_first_load(resolve_model(BUNDLED_MODEL), read_settings().cache_dir)
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
             with running_stack(spec, lambda text: console.print(Text(text), soft_wrap=True)) as stack:
-                page = tell_story(stack, console)
+                page = tell_story(stack, console, verbose=verbose)
                 took = describe_seconds(time.monotonic() - started)
                 if keep:
                     _keep_open(stack, page, console)
@@ -64,8 +66,7 @@ def show_demo(*, keep: bool = False) -> None:
             console.print("Stopped.")
             return
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
-    console.print(f"Everything is stopped. It took {took}.", style="dim")
-    console.print(f"Its page was {page}; `make demo KEEP=1` leaves it open.", soft_wrap=True)
+    console.print(f"Everything is stopped. It took {took}. `make demo KEEP=1` leaves the page open.", style="dim")
 
 
 def _keep_open(stack: Stack, page: str, console: Console) -> None:
@@ -75,14 +76,13 @@ def _keep_open(stack: Stack, page: str, console: Console) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def tell_story(stack: Stack, console: Console) -> str:
+def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
     """One selection of the sample dataset, by a client of a running service. Returns the address of its page."""
     with refusing_problems(stack), LensClient(stack.url, trust_env=False) as client:
         train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
         selection_id = client.selections.submit(train, test=test, spec=DEMO_SPEC).id
-        console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
         page = f"{stack.url}/pages/selections/{selection_id}"
-        console.print(f"Follow it in a browser: {page}", soft_wrap=True)
+        console.print(f"Page: {page}", soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
@@ -91,17 +91,19 @@ def tell_story(stack: Stack, console: Console) -> str:
         found = client.selections.result(selection_id, pool=True)
         stored = {name: value for name, value in found.items() if name not in ("selection_id", "pool_rows")}
         result = SelectionResult.model_validate(stored)
-        show_result(result, console)
-        client.prompts.put("support-desk", selection_id=selection_id, note="of the demonstration")
-        _heading("Three new inputs, by POST /prompts/support-desk/classify", console)
-        answers = client.prompts.classify("support-desk", list(NEW_INPUTS))
+        (show_result if verbose else show_summary)(result, console)
+        client.prompts.put(_NAME, selection_id=selection_id, note="of the demonstration")
+        console.print(f"\nThree new reviews, by POST /prompts/{_NAME}/classify:", style="bold")
+        answers = client.prompts.classify(_NAME, list(NEW_INPUTS))
         assert isinstance(answers, Classified)
         for text, one in zip(NEW_INPUTS, answers.answers, strict=True):
-            console.print(Text(f"{one.label} ({one.probability or 0.0:.2f}): {text}"))
-        _heading("The prompt for a new input, from POST /prompts/support-desk/render", console)
-        rendered = client.prompts.render("support-desk", NEW_INPUT)
-        console.print(Text(f"{rendered.reason}\n\n{rendered}"), soft_wrap=True)
-    console.print("\nThe same by hand: start `lens up`, and open its page; docs/api.md has the curl commands.\n")
+            console.print(Text(f"  {one.label:9}{one.probability or 0.0:.0%}  {text}"))
+        if verbose:
+            rendered = client.prompts.render(_NAME, NEW_INPUTS[0])
+            console.print(f"\nThe prompt for the first, by POST /prompts/{_NAME}/render:", style="bold")
+            console.print(Text(f"{rendered.reason}\n\n{rendered}"), soft_wrap=True)
+    console.print("\nYour own file:  . .venv/bin/activate; lens select FILE.csv --report report.html")
+    console.print("In a browser:   lens up")
     return page
 
 
@@ -123,8 +125,3 @@ def refusing_problems(stack: Stack) -> Iterator[None]:
     except LensError as error:
         stack.look_after()
         raise Refusal(str(error)) from error
-
-
-def _heading(text: str, console: Console) -> None:
-    console.print()
-    console.print(Text(text, style="bold"))

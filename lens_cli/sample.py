@@ -7,41 +7,27 @@ from typing import Any
 
 from lens_cli.refusals import RefusedInput
 
-SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "support_desk"
-SAMPLE_SPEC: dict[str, Any] = {
-    "template": "{text} Topic: {label}.",
-    "verbalizer": {"billing": "Billing", "delivery": "Delivery", "account": "Account", "technical": "Technical"},
-    "preset": "quick",
-}
-"""What a client would send.
+SAMPLE = "shop_reviews"
+SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / SAMPLE
+SAMPLE_SPEC: dict[str, Any] = {"preset": "quick"}
+"""What a client would send: the template has the name of the column of labels, and each label is its own word."""
 
-Each label word is the label's own name with a capital. It was not chosen by accuracy, and no row was read for it.
-"""
-
-DEMO_SPEC: dict[str, Any] = {
-    **SAMPLE_SPEC,
-    "options": {
-        "rows": {"search": 0, "judging": 80, "test": 120},
-        "search": {"sets": 16, "forms": ["fixed"]},
-        "classifier": {"fit_rows": 220},
-    },
-}
-"""At most some 85,000 tokens. LENS does not search: with so few tokens it finds little."""
+DEMO_SPEC: dict[str, Any] = {**SAMPLE_SPEC, "options": {"search": {"sets": 12, "forms": ["fixed"]}}}
+"""Fewer sets than `quick` has, and no rows like the input: at most some 60,000 tokens."""
 
 NEW_INPUTS = (
-    "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice",
-    "I was charged twice for the same order and would like one payment back",
-    "The tracking page has said out for delivery since Monday",
+    "Third kettle in a year. I should have learned.",
+    "My mother unpacked it before I was home and has not put it down since.",
+    "The colour is lovely, the lid does not close.",
 )
-NEW_INPUT = NEW_INPUTS[0]
 
 
 def submission_line(url: str) -> str:
     """The curl command that submits the sample dataset, for a shell in a checkout."""
     form = shlex.quote(f"spec={json.dumps(SAMPLE_SPEC, ensure_ascii=False)}")
     return (
-        f"curl -sS {url}/selections -F dataset=@examples/support_desk/train.csv "
-        f"-F test=@examples/support_desk/test.csv -F {form}"
+        f"curl -sS {url}/selections -F dataset=@examples/{SAMPLE}/train.csv "
+        f"-F test=@examples/{SAMPLE}/test.csv -F {form}"
     )
 
 

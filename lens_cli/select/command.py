@@ -39,6 +39,9 @@ def select(
     model: SelectionModelOptions,
     served: ServerOptions,
     test: TestFile = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print every table, note and example, and the rows labelled wrongly.")
+    ] = False,
 ) -> None:
     """Find support examples and make a classifier on this machine, without the service.
 
@@ -64,7 +67,7 @@ def select(
         local = {"dtype": model.dtype, "device": model.device, "actors": model.actors}
         chosen = served.choose(model.model, **local, ray_address=model.ray_address)
         run = SelectionRun.prepare(*read)
-        _carry_out(run, chosen, model, files, is_estimate=search.estimate)
+        _carry_out(run, chosen, model, files, is_estimate=search.estimate, is_verbose=verbose)
 
 
 def _read_options(
@@ -89,6 +92,7 @@ def _carry_out(
     files: SelectionFiles,
     *,
     is_estimate: bool,
+    is_verbose: bool,
 ) -> None:
     """Say what is surprising, open the model, and select; or price that."""
     from lens_cli.select.files import show_files, write_files
@@ -96,7 +100,7 @@ def _carry_out(
     from lens_cli.select.words import note_language
     from lens_cli.signals import interruptible
     from lens_cli.views.progress import selection_bar
-    from lens_cli.views.result import show_estimate, show_result, show_suspicious_labels
+    from lens_cli.views.result import show_estimate, show_result, show_summary, show_suspicious_labels
     from lens_engine.run.preparation import estimate_cost
 
     console, out = Console(stderr=True), Console(highlight=False)
@@ -115,8 +119,10 @@ def _carry_out(
             return
         result = run.execute(opened, files.checkpoint, console, remembers=model.pair_cache)
     written = write_files(files, result, run, console)
-    show_result(result, out, shown=(*run.warnings, *foreign))
-    show_suspicious_labels(result, run.problem.examples, out)
+    show = show_result if is_verbose else show_summary
+    show(result, out, shown=(*run.warnings, *foreign))
+    if is_verbose:
+        show_suspicious_labels(result, run.problem.examples, out)
     show_files(result, written, out, [] if chosen.endpoint is None else chosen.list_arguments(with_limit=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -76,14 +76,14 @@ class _Line:
 class SelectionBar(_Line):
     """Shows phase, pairs, speed, time left and the best accuracy so far.
 
-    The bar's length follows tokens, because tokens take the time. If the output is not a terminal,
-    each step, each tenth of the total and each half minute prints one line.
+    The bar's length follows tokens, because tokens take the time. If the output is not a terminal, each phase and each
+    half minute prints one line.
     """
 
     def __init__(self, bar: Bar) -> None:
         super().__init__(bar)
         self._total = 1
-        self._place: tuple[Phase, int, int] | None = None
+        self._phase: Phase | None = None
         self._newest: Progress | None = None
         self._request = StopRequest()
 
@@ -97,10 +97,9 @@ class SelectionBar(_Line):
             total=self._total,
             facts=describe_facts(progress),
         )
-        place = (progress.phase, progress.step, progress.tokens_done * 10 // self._total)
         self._newest_line = f"{describe_place(progress)}: {describe_facts(progress)}"
-        if place != self._place:
-            self._place = place
+        if progress.phase != self._phase:
+            self._phase = progress.phase
             self._say(self._newest_line)
 
     def stop_requested(self) -> StopReason | None:

@@ -62,18 +62,18 @@ def test_durations_are_shown_in_the_units_that_matter(seconds: float, text: str)
     assert describe_seconds(seconds) == text
 
 
-def test_without_terminal_each_wait_step_and_tenth_prints_a_line() -> None:
+def test_without_terminal_each_wait_and_phase_prints_a_line() -> None:
     console = Console(file=StringIO(), width=200)
     with selection_bar(console) as bar:
         bar.wait("Loading")
-        for progress in (PROGRESS, replace(PROGRESS, tokens_done=30_001), replace(PROGRESS, tokens_done=36_000)):
+        for progress in (PROGRESS, replace(PROGRESS, step=3), replace(PROGRESS, phase=Phase.TEST, steps=1)):
             bar.on_progress(progress)
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
     assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == [
         "Loading",
         "Search 2/4",
-        "Search 2/4",
+        "Test",
     ]
 
 

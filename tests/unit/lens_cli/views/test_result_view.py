@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import show_estimate, show_result
+from lens_cli.views.result import list_ways, show_estimate, show_result, show_summary
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
@@ -60,6 +60,23 @@ def test_result_shows_choice_cost_digest_and_warnings() -> None:
         assert sentence in text
     assert describe_choice(result).startswith(VERDICT.sentence)
     assert "Do not use" not in text
+
+
+def test_summary_fits_a_screen_with_what_to_use_first() -> None:
+    lines = shown(show_summary, make_result(warnings=tuple(map(str, range(9))))).splitlines()
+
+    assert len(lines) <= 25
+    assert lines[0] == VERDICT.sentence
+    assert [line.split("  ")[0] for line in lines if "%  █" in line] == [
+        *("classifier of the model", "prompt, 1 example", "prompt, 1 example, corrected", "counting words")
+    ]
+    assert [line for line in lines if line.startswith("note:")] == ["note: 0", "note: 1", "note: 2"]
+    assert "6 more notes with --verbose" in lines
+
+
+def test_summary_marks_what_to_use() -> None:
+    assert [way.name for way in list_ways(make_result()) if way.is_first] == ["classifier of the model"]
+    assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 example"]
 
 
 def test_prompt_that_is_not_recommended_says_so() -> None:
