@@ -1,11 +1,10 @@
 """The commands and the Python of docs/tutorial.md, run as they stand there, in the order of the page.
 
 What stands in for what is slow: a tiny random model for the bundled one, of which the cache folder has it as the
-converted copy, and every fourth row of the sample. The service has another port, which is free. Lines that install
+converted copy. The service has another port, which is free. Lines that install
 are not run.
 """
 
-import csv
 import os
 import re
 import shutil
@@ -34,14 +33,9 @@ def read_blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of Lens, with a small sample."""
+    """A folder of Lens, with the sample."""
     folder = tmp_path_factory.mktemp("tutorial")
-    sample = folder / "examples" / "support_desk"
-    sample.mkdir(parents=True)
-    for name in ("train.csv", "test.csv"):
-        with (ROOT / "examples" / "support_desk" / name).open(newline="") as file, (sample / name).open("w") as small:
-            head, *rows = csv.reader(file)
-            csv.writer(small).writerows([head, *rows[::4]])
+    shutil.copytree(ROOT / "examples" / "shop_reviews", folder / "examples" / "shop_reviews")
     return folder
 
 
@@ -84,24 +78,23 @@ def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, 
     blocks = [block for block in read_blocks("bash") if "pip install" not in block and "lens up" not in block]
     shown = run(["bash", "-euo", "pipefail", "-c", "".join(blocks)], folder, environment)
     for part in (
-        "lens select tickets.csv",
-        "Examples, in order",
-        "Prompts: right answers of ",
-        "Every way to answer",
-        " test texts (",
+        "lens select reviews.csv",
+        "prompt, no examples",
+        "counting words",
+        "always the most frequent label",
     ):
         assert part in shown
     assert "<html" in (folder / "result.html").read_text("utf-8")
-    assert len((folder / "predictions.csv").read_text("utf-8-sig").splitlines()) == 1 + 60
+    assert len((folder / "predictions.csv").read_text("utf-8-sig").splitlines()) == 1 + 200
 
 
 def test_python_of_the_tutorial_leads_from_a_file_to_a_name_and_back(
     folder: Path, environment: Mapping[str, str], service: str
 ) -> None:
-    for name, copy in (("train.csv", "tickets.csv"), ("test.csv", "later.csv")):  # as the page does
-        shutil.copy(folder / "examples" / "support_desk" / name, folder / copy)
+    for name, copy in (("train.csv", "reviews.csv"), ("test.csv", "later.csv")):  # as the page does
+        shutil.copy(folder / "examples" / "shop_reviews" / name, folder / copy)
     shown = run([sys.executable, "-c", "".join(read_blocks("python")).replace(URL, service)], folder, environment)
-    assert "I was charged twice for the same order Topic:\n" in shown
+    assert "The lid does not close. Sentiment:\n" in shown
     assert re.findall(r"^(\d) (.+) 0\.\d+$", shown, re.MULTILINE) == [
         ("3", "word counting is worse"),
         ("2", "word counting"),

@@ -1,0 +1,31 @@
+"""The demonstration's figures are those of the README, in each number format."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lens_cli.sample import DEMO_SPEC, SAMPLE_FOLDER
+from lens_cli.select.run import SelectionRun
+from lens_cli.select.sources import Sources
+from lens_cli.views.result import list_ways
+from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.opening import open_model
+from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
+from lens_engine.task.request import TaskRequest
+
+README = Path(__file__).parents[3] / "README.md"
+LINE = re.compile(r"^(\S.*?) {2,}(\d+) +\d+ % ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str) -> None:
+    sources, config = Sources(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"), DEMO_SPEC["options"]
+    run = SelectionRun.prepare(sources, TaskRequest(), resolve_config("quick", config))
+    result = select_support_examples(run.problem, open_model(BUNDLED_MODEL, dtype=dtype).scorer, run.config)
+
+    found = {way.name: round(way.expected.accuracy * way.expected.n) for way in list_ways(result)}
+    shown = {name: int(right) for name, right in LINE.findall(README.read_text("utf-8"))}
+    assert shown.keys() == found.keys()
+    assert {name: abs(right - found[name]) <= 2 for name, right in shown.items()} == dict.fromkeys(shown, True)
