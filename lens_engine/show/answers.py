@@ -27,6 +27,12 @@ _MOST_WRONG = 80
 _MOST_PAIRS = 50
 """Largest number of pairs of labels that are listed."""
 
+_LEAST_ROWS, _MOST_WEAK = 5, 2
+"""Rows from which on a label can be called weak, and largest number of weak labels."""
+
+_WEAK, _LEAST_WRONG = 1.5, 0.1
+"""A label is weak if that many times more of its rows are wrong than of all, and at least this share."""
+
 
 class Answer(NamedTuple):
     """The answer to a row."""
@@ -35,6 +41,14 @@ class Answer(NamedTuple):
     gold: int  #: place of its label
     answer: int  #: place of the answer
     probability: float | None  #: of the answer
+
+
+class LabelShare(NamedTuple):
+    """How many rows of a label are right."""
+
+    label: str
+    right: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,14 @@ class Answered:
         """The surest of the wrong answers, at most 80, by label and answer; within these the surest first."""
         every = [one for one in self._every if one.gold != one.answer]
         return sorted(sorted(every, key=_doubt)[:_MOST_WRONG], key=_order)
+
+    def list_weak(self) -> list[LabelShare]:
+        """The labels of which far fewer rows are right than of all, the worst first, at most two."""
+        rows, right = Counter(self.gold), Counter(one.gold for one in self._every if one.gold == one.answer)
+        wrong = 1 - right.total() / len(self.rows)
+        weak = [(right[gold] / number, gold) for gold, number in rows.items() if number >= _LEAST_ROWS]
+        weak = sorted(one for one in weak if 1 - one[0] >= _WEAK * wrong and 1 - one[0] >= _LEAST_WRONG)
+        return [LabelShare(self.labels[gold], right[gold], rows[gold]) for _, gold in weak[:_MOST_WEAK]]
 
     def tabulate_confused(self) -> Table:
         """The pairs of a label and another answer, the most frequent first, where a matrix is too large."""

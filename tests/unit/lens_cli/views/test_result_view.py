@@ -59,13 +59,13 @@ def test_result_shows_choice_cost_digest_and_warnings() -> None:
     ):
         assert sentence in text
     assert describe_choice(result).startswith(VERDICT.sentence)
-    assert "Do not use" not in text
+    assert "Something better" not in text
 
 
 def test_prompt_that_is_not_recommended_says_so() -> None:
     answer = make_answer("prompt", recommended=False)
     text = shown(show_result, make_result(support_examples=(answer, make_answer("probabilities"))))
-    assert "Do not use the prompt where something better can be used: it is right" in " ".join(text.split())
+    assert "Something better than the prompt can be used. It is right" in " ".join(text.split())
 
 
 def test_cached_pairs_are_shown_separately() -> None:

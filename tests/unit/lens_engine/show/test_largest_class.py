@@ -58,8 +58,8 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     result = find(NOTHING_TO_LEARN)
     share = result.tested[0].cross_validated.largest_class
     assert share is not None
-    assert result.verdict.sentence.startswith("Use nothing of this run as it is: ")
-    assert f"always the most frequent label: {show_share(share, 160)}" in result.verdict.sentence
+    assert result.verdict.sentence.startswith("Use nothing of this run as it is. ")
+    assert f"Always the most frequent label: {show_share(share, 160)}." in result.verdict.sentence
     assert sum("nothing that was tested is better than" in warning for warning in result.warnings) <= 1
     assert f"always the most frequent label {show_percent(share)} %" in " ".join(result.summary().split())
     assert "always the most frequent label" in str(ResultView(result).accuracies.charts[0])
