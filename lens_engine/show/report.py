@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.result import SelectionResult
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
+from lens_engine.show.box import write_box
 from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
-    describe_classifier,
     describe_cost,
     describe_retrieval,
     describe_suspicious_labels,
@@ -27,13 +29,15 @@ from lens_engine.show.tables import (
     tabulate_facts,
     tabulate_suspicious,
 )
-from lens_engine.show.verdict import say_rest
+from lens_engine.show.verdict import say_beside, say_decision
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
     PROMPT_PRICE,
-    name_contender,
+    join_names,
     name_use,
+    name_way,
+    quote_label,
     show_accuracy,
 )
 from lens_engine.task.wording import end_sentence, show_count, show_percent
@@ -41,6 +45,8 @@ from lens_engine.task.wording import end_sentence, show_count, show_percent
 _FIXED = "For tools that take the same examples for every text"
 _CORRECTED = "Corrected: a model prefers some labels, which is taken off the probabilities that it gives them."
 _UNTESTED = "Nothing was judged."
+_MOST_LABELS = 5
+"""Largest number of labels in a title."""
 _NO_PROBABILITIES = "The model gives no probabilities."
 
 
@@ -57,27 +63,55 @@ class ResultView:
 
     result: SelectionResult
     texts: Texts = field(default_factory=Texts)
-    name: str | None = None  #: title of a report
-    about: str = ""  #: where the result comes from, below the title
+    name: str | None = None  #: of the selection, or of its file
+    made: date | None = None
 
     @property
     def title(self) -> str:
-        return self.name or f"Selection for {self.result.provenance.model}"
+        """The question that the result answers."""
+        labels = [quote_label(label) for label in self.result.task.labels]
+        if (rest := len(labels) - _MOST_LABELS) > 0:
+            labels[_MOST_LABELS:] = [show_count(rest, "other label")]
+        return f"How to tell {join_names(labels)} apart"
+
+    @property
+    def about(self) -> str:
+        """The file, the model and the day."""
+        day = "" if self.made is None else f"{self.made.day} {self.made:%B %Y}"
+        origin = self.result.provenance
+        return " · ".join(filter(None, [self.name, origin.model, day, f"Lens {origin.lens}"]))
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All sections, in order; those for specialists last."""
-        first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
+        """The sections below the box, in order; those for specialists last."""
+        first = (self.accuracies, self.confusion, self.prompt, self.suspicious)
         return (*first, self.asked, self.examples, self.calibration, self.run)
 
     @property
+    def box(self) -> Section:
+        """What a person signs."""
+        lines = write_box(self.result, self.count_texts())
+        return Section("choice", "What to use", lines=lines, notes=self._notes, is_lead=True)
+
+    def count_texts(self) -> dict[str, int]:
+        """Number of texts of the user in each part of a report."""
+        shown = {row for one in self.result.support_examples for each, _ in list_shown(one) for row in each.rows}
+        return {
+            "the prompt": len(shown),
+            "the wrong answers": len(self.wrong_rows & self._texts.keys()),
+            "the suspicious labels": sum(one.row in self.texts.dataset for one in self.result.suspicious_labels),
+        }
+
+    @property
     def choice(self) -> Section:
-        """What to use, and why no other; what must be known beside is folded away."""
-        result = self.result
-        told = (result.verdict.sentence, " ".join(say_rest(result)), describe_classifier(result))
-        text = tuple(filter(None, told))
-        notes = tuple(map(end_sentence, result.warnings))
-        return Section("choice", "What to use", text, figures=self._list_figures(), notes=notes, is_lead=True)
+        """What to use in few sentences; what must be known beside is folded away."""
+        told, *rest = say_decision(self.result)
+        text = tuple(filter(None, [told, *(" ".join(filter(None, one)) for one in (rest, say_beside(self.result)))]))
+        return Section("choice", "What to use", text, figures=self._list_figures(), notes=self._notes, is_lead=True)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(map(end_sentence, self.result.warnings))
 
     def _list_figures(self) -> tuple[Figure, ...]:
         found = list_headlines(self.result)
@@ -102,7 +136,8 @@ class ResultView:
         told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
         words = describe_asking(self.result.task)
         text = tuple(filter(None, [*told, words, _CORRECTED if len(found) > 1 else ""]))
-        return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables))
+        is_folded = self.result.first != "prompt"
+        return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables), is_special=is_folded)
 
     @property
     def accuracies(self) -> Section:
@@ -193,19 +228,22 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
-    kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
+    """What was chosen, the best of each other kind that was judged to the end, and the most frequent label."""
+    chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
+    kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
+    uses = {None, result.answer.use, *(one.use for one in chosen[:1])}
     is_tested = any(one.test for one in kept)
-    figures = ((one, one.test if is_tested else one.judged) for one in kept)
-    found = [(one, own) for one, own in figures if own is not None]
+    for one in kept:
+        own = one.test if is_tested else one.judged
+        if own is not None and one.use in uses:
+            found.setdefault(name_way(one), (one, own))
     bars = [
-        Bar(
-            name_contender(one), own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen
-        )
-        for one, own in found
+        Bar(name, own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen)
+        for name, (one, own) in found.items()
     ]
-    if found and (share := found[0][1].largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, found[0][1].n))
+    largest = next((own for _, own in found.values()), None)
+    if largest is not None and (share := largest.largest_class) is not None:
+        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, largest.n))
     return bars
 
 

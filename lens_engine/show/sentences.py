@@ -4,7 +4,6 @@ import json
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, kind_of
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
@@ -58,25 +57,6 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
         return ""
     most = " (the most that are listed)" * (number == MOST_SUSPICIOUS)
     return f"{show_count(number, 'row')}{most} may be labelled wrongly: the classifier is sure of another label."
-
-
-def describe_classifier(result: SelectionResult) -> str:
-    """What the classifier to use is, and what a text costs; nothing for word counting, and without one."""
-    chosen = find_chosen(result)
-    if chosen is None or kind_of(chosen) == "words":
-        return ""
-    if chosen.name == "embeddings":
-        return (
-            "The classifier is a file that Lens made from your rows: it reads the sentence embedding of a text, and "
-            "needs no language model. The command lens classify and the service answer with it."
-        )
-    reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
-    what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
-    return (
-        f"The classifier is a file that Lens made from your rows: it reads {what}. A text costs "
-        f"{chosen.tokens_per_input:,.0f} tokens, because the examples are read once. The command lens classify and "
-        "the service answer with it."
-    )
 
 
 def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:

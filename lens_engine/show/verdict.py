@@ -11,11 +11,14 @@ from lens_engine.result.headline import find_chosen, find_estimate, find_expecte
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
+    describe_form,
+    join_names,
+    quote_label,
     say_expected,
     say_largest_class,
     say_right,
 )
-from lens_engine.task.wording import end_sentence, shorten, show_count, show_percent, show_share
+from lens_engine.task.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, StopReason
 
 USE_NOTHING = "Use nothing of this run as it is"
@@ -28,8 +31,6 @@ _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
-_MOST_CHARACTERS = 40
-"""Longest name of a label in a sentence."""
 
 
 class Decision(NamedTuple):
@@ -54,32 +55,37 @@ def say_decision(result: SelectionResult) -> Decision:
 
 
 def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
-    """The decision, then what more rows are worth, and why a run ended early.
+    """The decision, and what must be known beside.
 
     Args:
         is_empty_handed: whether the run ended before any examples were chosen.
     """
-    told = [*say_decision(result), *_say_more_rows(result)]
-    told.append("" if find_chosen(result) else "No classifier was made.")
-    return " ".join(filter(None, [*told, _say_partial(result.stop_reason, is_empty_handed=is_empty_handed)]))
+    return " ".join(filter(None, [*say_decision(result), *say_beside(result, is_empty_handed=is_empty_handed)]))
+
+
+def say_beside(result: SelectionResult, *, is_empty_handed: bool = False) -> Iterator[str]:
+    """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
+    near, tested = result.counts.near_test_rows, result.counts.test
+    if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
+        yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
+    estimate = find_estimate(result, result.first)
+    if estimate is not None and estimate.more_rows is not None:
+        points = round(100 * estimate.more_rows)
+        worth = f"be worth about {show_count(points, 'point')}" if points > 0 else "hardly change this"
+        yield f"50 more labelled rows would {worth}."
+    if find_chosen(result) is None:
+        yield "No classifier was made."
+    yield _say_partial(result.stop_reason, is_empty_handed=is_empty_handed)
 
 
 def _say_use(result: SelectionResult) -> str:
     if result.first == "classifier":
         return "Use the classifier."
     if result.first == "prompt":
-        return f"Use the prompt ({_describe_form(result.answer)})."
+        return f"Use the prompt ({describe_form(len(result.answer.examples), result.answer.form)})."
     if any(one.judged and one.method in _READERS for one in result.contenders):
         return "Count words; you need no language model."
     return "Count words; no classifier that reads the model was compared."
-
-
-def _describe_form(answer: SupportExamples) -> str:
-    fixed, nearest = len(answer.examples), answer.form.nearest
-    if not nearest:
-        return show_count(fixed, "fixed example") if fixed else "no examples"
-    similar = show_count(nearest, "similar example")
-    return f"{fixed} fixed and {similar}" if answer.form.kind == "fixed+nearest" else similar
 
 
 def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
@@ -97,7 +103,7 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     """What may be as good; else what word counting reaches, and beside that the prompt."""
     near = list_as_good(result)
     if near:
-        return end_sentence(f"{' and '.join(near)} may be as good")
+        return end_sentence(f"{join_names(near)} may be as good")
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
     found = find_expected(result, other)
     if found is None:
@@ -132,20 +138,12 @@ def _say_weak(result: SelectionResult) -> str:
     weak = [] if answered is None else answered.list_weak()
     if not weak:
         return ""
-    told = [f"“{shorten(one.label, _MOST_CHARACTERS)}” ({one.right} of {one.rows} right)" for one in weak]
-    return f"Weak on {' and '.join(told)}."
-
-
-def _say_more_rows(result: SelectionResult) -> Iterator[str]:
-    estimate = find_estimate(result, result.first)
-    if estimate is not None and estimate.more_rows is not None:
-        points = round(100 * estimate.more_rows)
-        worth = f"be worth about {show_count(points, 'point')}" if points > 0 else "hardly change this"
-        yield f"50 more labelled rows would {worth}."
+    told = [f"{quote_label(one.label)} ({one.right} of {one.rows} right)" for one in weak]
+    return f"Weak on {join_names(told)}."
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
-    """How often each other way is right, a sentence each, and what makes the figures too high."""
+    """How often each other way is right, a sentence each."""
     first, objective = result.first, result.objective
     if result.answer.expected is not None:
         yield from filter(None, [say_prompt(result, result.answer, is_first=first == "prompt")])
@@ -156,15 +154,19 @@ def say_rest(result: SelectionResult) -> Iterator[str]:
             yield end_sentence(f"{_NAMES[kind]} is {right}")
     for largest in say_largest_class(find_expected(result, first), objective):
         yield end_sentence(largest)
-    yield from say_near(result)
 
 
-def say_near(result: SelectionResult) -> Iterator[str]:
-    """That test texts repeat others, if more than a few do."""
-    near, tested = result.counts.near_test_rows, result.counts.test
-    if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
-        are = show_count(near, "test text", "is")
-        yield f"{are} nearly equal to labelled texts: these figures may be too high."
+def list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
+    """What the first choice was compared with, and how often each is right."""
+    first = find_expected(result, result.first)
+    for kind, name in _NAMES.items():
+        if kind != result.first and (expected := find_expected(result, kind)) is not None:
+            yield name, expected.accuracy
+    for method, name in _RIVALS.items():
+        if method != result.answer.method and (found := _find_rivals(result, method, result.answer)):
+            yield name, fmean(one.accuracy for one in found)
+    if first is not None and first.largest_class is not None:
+        yield ALWAYS_THE_LARGEST, first.largest_class
 
 
 def _say_corrected(result: SelectionResult) -> Iterator[str]:
@@ -191,15 +193,21 @@ def say_prompt(result: SelectionResult, answer: SupportExamples, *, is_first: bo
     return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
 
 
-def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
-    """How often prompts of a method are right, for the same use: the best without examples, the mean of random sets."""
+def _find_rivals(result: SelectionResult, method: str, answer: SupportExamples) -> list[Accuracy]:
+    """Prompts of a method, for the same use: the best without examples; all random sets, because those that were not
+    dropped are no average sets."""
     own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
     found = [one for one in ((each.test if answer.test else each.judged) for each in own) if one is not None]
+    return found[:1] if method == "zero_shot" else found
+
+
+def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
+    found = _find_rivals(result, method, answer)
     if not found:
         return ""
-    if method == "zero_shot" or not found[1:]:
+    if not found[1:]:
         return f"with {_RIVALS[method]}: {say_right(found[0], result.objective)}"
-    mean = fmean(one.accuracy for one in found)  # with those that were dropped: the others are no average sets
+    mean = fmean(one.accuracy for one in found)
     return f"with {_RIVALS[method]}: {show_share(mean, found[0].n)} in the mean"
 
 

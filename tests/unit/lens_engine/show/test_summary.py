@@ -96,7 +96,8 @@ _MARKUP = re.compile(r"<style>.*?</style>|<[^>]*>", re.DOTALL)
 
 
 def fragment(result: SelectionResult) -> tuple[str, str]:
-    return _part_html(write_fragment(*ResultView(result).sections))
+    view = ResultView(result)
+    return _part_html(write_fragment(view.choice, *view.sections))
 
 
 def html_report(result: SelectionResult) -> tuple[str, str]:

@@ -14,7 +14,6 @@ from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_co
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
-from lens_engine.show.words import name_contender
 from lens_engine.task.wording import shorten
 from tests.unit.lens_cli.results import (
     CONTENDERS,
@@ -80,13 +79,11 @@ def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> 
 
 
 def test_bars_are_of_test_texts_where_there_are_any() -> None:
-    assert [one.label for one in list_bars(make_result())] == [
-        name_contender(one) for one in CONTENDERS if one.test is not None and not one.is_dropped
-    ]
+    named = ["prompt, 1 fixed example", "classifier of the model", "prompt, 2 random examples", "counting words"]
+    assert [one.label for one in list_bars(make_result())] == named
     untested = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
-    assert [one.label for one in list_bars(make_result(contenders=untested))] == [
-        name_contender(one) for one in CONTENDERS if not one.is_dropped
-    ]
+    named.insert(2, "prompt, no examples")
+    assert [one.label for one in list_bars(make_result(contenders=untested))] == named
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:
