@@ -2,6 +2,7 @@
 
 words          names of forms, uses, steps and phases, and figures in words
 verdict        sentences on what to use
+box            the box to sign, at the head of a report
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels and facts as tables

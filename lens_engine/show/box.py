@@ -53,8 +53,9 @@ def _say_wrong(answered: Answered | None) -> Iterator[str]:
     what = show_count(len(answered.rows), "test text" if answered.is_test else "row")
     yield f"{wrong.total() or 'None'} of {what} {'were' if wrong.total() > 1 else 'was'} wrong."
     for (gold, answer), number in wrong.most_common(1):
-        labels = [quote_label(answered.labels[place]) for place in (gold, answer)]
-        yield f"Most frequent mix-up: {labels[0]} answered {labels[1]} ({show_count(number, 'text')})."
+        if number > 1:
+            labels = [quote_label(answered.labels[place]) for place in (gold, answer)]
+            yield f"Most frequent mix-up: {labels[0]} answered {labels[1]} ({number:,} texts)."
 
 
 def _say_doubtful(result: SelectionResult) -> Iterator[str]:
@@ -94,14 +95,14 @@ def _say_cost(result: SelectionResult) -> Iterator[str]:
         return
     is_served = origin.device == SERVER
     tokens = _TEXTS * (way.tokens + way.tokens_held * is_served)
-    parts = [f"About {tokens:,.0f} tokens"]
+    parts = [f"About {float(f'{tokens:.3g}'):,.0f} tokens"]
     if spent.tokens and not spent.pairs_from_cache:
         parts.append(f"{describe_seconds(tokens * spent.seconds / spent.tokens)} at the pace of this run")
     parts += [] if way.usd is None else [describe_usd(way.usd)]
     yield f"{', '.join(parts)}."
     device = origin.device_name or origin.device
     if is_served:
-        yield f"Each text goes to the server of {origin.model}."
+        yield f"Each text goes with the examples to the server of {origin.model}."
     else:
         yield f"{origin.model} reads the texts on your own machine ({device}); no text leaves it."
 

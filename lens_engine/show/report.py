@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import Headline, list_headlines
+from lens_engine.result.headline import Headline, kind_of, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
@@ -228,17 +228,17 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """What was chosen, the best of each other kind that was judged to the end, and the most frequent label."""
+    """The first choice, the best of each other kind that was judged to the end, and the most frequent label."""
     chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
     kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
-    uses = {None, result.answer.use, *(one.use for one in chosen[:1])}
+    uses = (None, result.answer.use if result.answer.label_biases else "prompt")
     is_tested = any(one.test for one in kept)
     for one in kept:
         own = one.test if is_tested else one.judged
         if own is not None and one.use in uses:
             found.setdefault(name_way(one), (one, own))
     bars = [
-        Bar(name, own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen)
+        Bar(name, own.accuracy, *own.ci95, own.n, one.kind == "prompt", one in chosen and kind_of(one) == result.first)
         for name, (one, own) in found.items()
     ]
     largest = next((own for _, own in found.values()), None)

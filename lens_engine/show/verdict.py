@@ -250,7 +250,7 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
         rows: names the rows.
         number: of the rows; 0 if it is not known.
     """
-    found = f"Counting words, without any language model, is right for {show_share(accuracy, 100)} of {rows}"
+    found = f"Counting words is right for {show_share(accuracy, 100)} of {rows}"
     if share is None:
         return f"{found}."
     found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
@@ -259,14 +259,9 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
         if accuracy >= _ENOUGH:
             return f"{found}. That leaves little for a language model to add."
         return f"{found}. Lens is worth a try where that is not enough."
-    look = (
-        " Word counting mostly finds something in as many rows. Look also whether a reader could tell the labels by "
-        "the texts, and whether this is the column of the labels."
-    )
-    return (
-        f"{found}, which is the level of guessing. How often a language model is right was not measured; a run tells."
-        f"{look * (number >= _MANY)}"
-    )
+    found = f"{found}. That is the level of guessing. How often a language model is right, a run tells."
+    look = " Can a reader tell the labels by the texts? Is this the column of the labels?"
+    return f"{found}{look * (number >= _MANY)}"
 
 
 _ENOUGH = 0.95

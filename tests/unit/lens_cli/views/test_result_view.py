@@ -100,7 +100,7 @@ def test_what_rows_do_a_bag_of_words_and_the_budget_are_shown() -> None:
     for name in ("labelled", "search", "judging", "test"):
         assert [name, f"{getattr(counts, name):,}"] in lines
     assert ["fit", "rows", "440"] in lines
-    assert "without any language model, is right for 70 % of the labelled rows of this run" in text
+    assert "Counting words is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
     assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
 

@@ -70,7 +70,8 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(first="prompt", contenders=PRICED, provenance=SERVED, cost=SPENT),
         "1,000 texts cost",
-        "About 49,600 tokens, 25 s at the pace of this run, 1.31 USD. Each text goes to the server of gpt.",
+        "About 49,600 tokens, 25 s at the pace of this run, 1.31 USD. Each text goes with the examples to the "
+        "server of gpt.",
     ),
     (
         make_untested("words", contenders=COUNTED, tested=WORDS),

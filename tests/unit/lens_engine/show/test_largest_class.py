@@ -70,7 +70,7 @@ def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_
     problem = Problem(Task.for_examples(NOTHING_TO_LEARN), NOTHING_TO_LEARN)
     estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", OPTIONS))
     for advice in (suggestion.advice or "", describe_estimate(estimate)[-1]):
-        assert "the level of guessing. How often a language model is right was not measured; a run tells." in advice
+        assert "That is the level of guessing. How often a language model is right, a run tells." in advice
         assert "column" not in advice
         assert "worth a try" not in advice
 
@@ -83,7 +83,7 @@ def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_
         (0.63, 0.62, 0, "worth a try where that is not enough."),
         (0.7, 0.7, 999, "a run tells."),
         (0.7, 0.9, 0, "a run tells."),
-        (0.7, 0.7, 1000, "whether this is the column of the labels."),
+        (0.7, 0.7, 1000, "Is this the column of the labels?"),
         (0.97, 0.5, 120, "leaves little for a language model to add."),
         (0.97, 0.98, 120, "a run tells."),
         (0.96, 0.95, 120, "a run tells."),
