@@ -15,7 +15,7 @@ from lens_engine.result.headline import find_chosen
 from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
-from lens_engine.show.words import name_choice, name_use, say_largest_class
+from lens_engine.show.words import name_choice, name_use
 from lens_engine.task.wording import show_count, show_share
 
 _MOST_ROWS = 200
@@ -165,16 +165,6 @@ class Answered:
         bins = place_in_bins(shares)
         groups = [bins == place for place in np.unique(bins)]
         return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
-
-    def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
-        return Table(
-            title=": ".join(filter(None, [f"Percentages of the {self.title}", self.calibration])),
-            header=("certainty", "right answers", "texts"),
-            rows=tuple(
-                (show_share(one.probability, 100), show_share(one.accuracy, one.rows), f"{one.rows:,}") for one in bins
-            ),
-            caption="; ".join(say_largest_class(self.quality)),
-        )
 
 
 def _doubt(one: Answer) -> float:

@@ -9,7 +9,7 @@ from lens_engine.result.headline import find_chosen, find_test
 from lens_engine.scoring.base import SERVER
 from lens_engine.show.answers import Answered
 from lens_engine.show.figures import list_chosen
-from lens_engine.show.verdict import find_answered, list_as_good, list_rivals, say_beside, say_decision
+from lens_engine.show.verdict import find_answered, list_as_good, say_beside, say_decision, say_rest
 from lens_engine.show.words import quote_label
 from lens_engine.task.wording import describe_seconds, describe_usd, show_count, show_percent
 
@@ -28,20 +28,13 @@ def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[
     lines = {
         "Decision": [told.decision],
         "Expect": [told.expect.removeprefix("Expect "), *say_beside(result)],
-        "Instead": [told.instead * bool(list_as_good(result)), *_say_rivals(result)],
+        "Instead": [told.instead * bool(list_as_good(result)), *say_rest(result)],
         "Goes wrong": [*_say_wrong(answered), told.weak],
         "A person should look at": [*_say_doubtful(result), *_say_suspicious(result)],
         "1,000 texts cost": [*_say_cost(result)],
         "Texts inside": [_say_texts(texts)],
     }
     return tuple((name, tuple(filter(None, found))) for name, found in lines.items() if any(found))
-
-
-def _say_rivals(result: SelectionResult) -> Iterator[str]:
-    rivals = sorted(list_rivals(result), key=lambda one: -one[1])
-    found = [f"{name} {show_percent(share)}" for name, share in rivals]
-    if found:
-        yield f"Right of 100: {', '.join(found)}."
 
 
 def _say_wrong(answered: Answered | None) -> Iterator[str]:

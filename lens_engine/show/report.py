@@ -142,14 +142,13 @@ class ResultView:
     @property
     def accuracies(self) -> Section:
         """Every way to answer: how often it is right, with its interval, and what it costs."""
-        bars = list_bars(self.result)
-        tables = (tabulate_contenders(self.result), tabulate_contenders(self.result, dropped=True))
+        bars, table = list_bars(self.result), tabulate_contenders(self.result)
         return Section(
             "accuracies",
             "How often each is right",
             () if bars else (_UNTESTED,),
             charts=(draw_accuracies(bars),) if bars else (),
-            folded=tuple(filter(None, tables)),
+            folded=() if table is None else (table,),
         )
 
     @property
@@ -186,7 +185,6 @@ class ResultView:
         """Whether an answer is as often right as its probability says, and what is right above a threshold."""
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
-        tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         told = [f"The {one.title}: {one.calibration}." for one, _ in found if one.calibration]
         text = tuple(told) if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
@@ -195,7 +193,7 @@ class ResultView:
                 shares.append(tabulate_shares(one.title, one.quality, show_count(one.quality.n, "text")))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"
-        return Section("calibration", title, text, charts=charts, tables=shown, folded=tables, is_special=True)
+        return Section("calibration", title, text, charts=charts, tables=shown, is_special=True)
 
     @property
     def suspicious(self) -> Section:

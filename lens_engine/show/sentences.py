@@ -78,16 +78,13 @@ def describe_asking(task: TaskRecord) -> str:
         fields = f"Further fields of each request: {written}. " if task.chat.fields else ""
         where = "At the head of the first turn" if task.chat.system_in_turn else "The system message"
         return (
-            "The model is asked by turns of a chat: the template up to the label word by the user, the label word by "
-            f"the assistant. {fields}{where}: {join_system(task.instruction, task.chat.system)!r}"
+            "The model is asked as a chat: the user writes the template, the assistant the label word. "
+            f"{fields}{where}: {join_system(task.instruction, task.chat.system)!r}"
         )
     told = [f"After the examples stands the text to classify: {_show_end(task.template)!r}. The model goes on."]
     told += [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
     if task.label_end:
-        told.append(
-            "The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "
-            f"{task.label_end!r}."
-        )
+        told.append(f"One label word begins another, so each is scored with its end: {task.label_end!r}.")
     return " ".join(told)
 
 

@@ -16,7 +16,6 @@ from lens_engine.show.words import (
     quote_label,
     say_expected,
     say_largest_class,
-    say_right,
 )
 from lens_engine.task.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, StopReason
@@ -25,7 +24,6 @@ USE_NOTHING = "Use nothing of this run as it is"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
-_OTHERS: tuple[HeadlineKind, ...] = ("classifier", "words")
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
@@ -143,72 +141,44 @@ def _say_weak(result: SelectionResult) -> str:
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
-    """How often each other way is right, a sentence each."""
-    first, objective = result.first, result.objective
-    if result.answer.expected is not None:
-        yield from filter(None, [say_prompt(result, result.answer, is_first=first == "prompt")])
-    yield from _say_corrected(result)
-    for kind in (one for one in _OTHERS if one != first):
-        if (expected := find_expected(result, kind)) is not None:
-            right = say_expected(expected, objective, is_test=find_test(result, kind) is not None)
-            yield end_sentence(f"{_NAMES[kind]} is {right}")
-    for largest in say_largest_class(find_expected(result, first), objective):
-        yield end_sentence(largest)
+    """How often everything else is right, the best first."""
+    rivals = sorted(_list_rivals(result), key=lambda one: -one[1])
+    if rivals:
+        yield f"Right of 100: {', '.join(f'{name} {show_percent(share)}' for name, share in rivals)}."
 
 
-def list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
+def _list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
     """What the first choice was compared with, and how often each is right."""
     first = find_expected(result, result.first)
     for kind, name in _NAMES.items():
         if kind != result.first and (expected := find_expected(result, kind)) is not None:
             yield name, expected.accuracy
-    for method, name in _RIVALS.items():
-        if method != result.answer.method and (found := _find_rivals(result, method, result.answer)):
-            yield name, fmean(one.accuracy for one in found)
+    yield from _list_averages(result, result.answer)
     if first is not None and first.largest_class is not None:
         yield ALWAYS_THE_LARGEST, first.largest_class
 
 
-def _say_corrected(result: SelectionResult) -> Iterator[str]:
-    """What label biases make of the prompt, where the sentences before are without them."""
-    for answer in result.support_examples:
-        if answer.use != result.answer.use and answer.label_biases and answer.expected is not None:
-            right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
-            yield f"Where the model gives probabilities, they can be corrected: then the prompt is {right}."
+def _list_averages(result: SelectionResult, answer: SupportExamples) -> Iterator[tuple[str, float]]:
+    """Prompts without examples and with random ones, for the same use: the best of those, and the mean of these.
 
-
-def say_prompt(result: SelectionResult, answer: SupportExamples, *, is_first: bool = False) -> str:
-    """How often a prompt is right, and without examples or with random ones; first whether not to use it.
-
-    Args:
-        is_first: whether another sentence says already how often it is right.
+    Random sets that were dropped count, because the others are no average sets.
     """
+    for method, name in _RIVALS.items():
+        way = (method, answer.use, "fixed")
+        own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == way]
+        found = [one.accuracy for one in ((each.test if answer.test else each.judged) for each in own) if one]
+        if found and method != answer.method:
+            yield name, found[0] if method == "zero_shot" else fmean(found)
+
+
+def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
+    """How often a prompt is right, whether something better can be used, and what other prompts reach."""
     if answer.expected is None:
         return "The prompt was not judged."
-    told = [_say_rival(result, one, answer) for one in _RIVALS if one != answer.method]
-    rivals = end_sentence("; ".join(filter(None, told))) if any(told) else ""
-    right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
-    if answer.recommended is False:
-        return f"Something better than the prompt can be used. It is {right}. {rivals}".strip()
-    return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
-
-
-def _find_rivals(result: SelectionResult, method: str, answer: SupportExamples) -> list[Accuracy]:
-    """Prompts of a method, for the same use: the best without examples; all random sets, because those that were not
-    dropped are no average sets."""
-    own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
-    found = [one for one in ((each.test if answer.test else each.judged) for each in own) if one is not None]
-    return found[:1] if method == "zero_shot" else found
-
-
-def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
-    found = _find_rivals(result, method, answer)
-    if not found:
-        return ""
-    if not found[1:]:
-        return f"with {_RIVALS[method]}: {say_right(found[0], result.objective)}"
-    mean = fmean(one.accuracy for one in found)
-    return f"with {_RIVALS[method]}: {show_share(mean, found[0].n)} in the mean"
+    told = [f"The prompt is {say_expected(answer.expected, result.objective, is_test=answer.test is not None)}."]
+    told += ["Something better than the prompt can be used."] if answer.recommended is False else []
+    told += [end_sentence(f"with {name}: {show_percent(share)} %") for name, share in _list_averages(result, answer)]
+    return " ".join(told)
 
 
 def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:

@@ -22,7 +22,7 @@ from lens_engine.task.template import Task
 from lens_engine.testing import StatesTableScorer
 from lens_engine.types import Example, States
 
-OPTIONS = {"search.sets": 4, "search.forms": "fixed", "rows.search": 0}
+OPTIONS = {"search.sets": 4, "search.forms": "fixed", "rows.search": 0, "classifier.embeddings": None}
 BY_F1 = {"objective": "macro_f1"}
 WORDS = {"classifier": {"kind": "bag_of_words"}}
 NONE = {"classifier": {"kind": "none"}}
@@ -96,16 +96,3 @@ def test_verdict_names_the_first_choice_with_the_figure_of_the_test_rows(
     assert all(sentence in " ".join(one.split()) for one in (result.summary(), repr(result), in_command(result)))
     assert all(say_decision(result).weak in one for one in (write_html(view), write_fragment(view.choice)))
     assert ("Count words" in sentence) == (first == "words")
-
-
-def test_without_test_rows_the_verdict_says_what_to_expect_and_how_roughly() -> None:
-    shares = Shares(prompt=(60, 60), states=(90, 90))
-    problem = Problem(Task.for_labels(["even", "odd"]), make_rows(shares, 0, 40))
-
-    result = select_support_examples(problem, KnowingScorer(), resolve_config("quick", OPTIONS), progress=False)
-
-    estimate = result.classifier_estimate
-    assert result.first == "classifier"
-    assert estimate is not None
-    low, high = (round(100 * one) for one in estimate.ci95)
-    assert f"Expect {low} to {high} of 100 new texts right (roughly; " in result.verdict.sentence

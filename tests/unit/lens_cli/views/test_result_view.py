@@ -16,7 +16,7 @@ from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
 from lens_engine.types import Phase
-from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
+from tests.unit.lens_cli.results import VERDICT, make_result
 
 PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), Phase.JUDGE: Cost(800, 10_000)}
 
@@ -59,13 +59,6 @@ def test_result_shows_choice_cost_digest_and_warnings() -> None:
     ):
         assert sentence in text
     assert describe_choice(result).startswith(VERDICT.sentence)
-    assert "Something better" not in text
-
-
-def test_prompt_that_is_not_recommended_says_so() -> None:
-    answer = make_answer("prompt", recommended=False)
-    text = shown(show_result, make_result(support_examples=(answer, make_answer("probabilities"))))
-    assert "Something better than the prompt can be used. It is right" in " ".join(text.split())
 
 
 def test_cached_pairs_are_shown_separately() -> None:
@@ -109,4 +102,4 @@ def test_what_rows_do_a_bag_of_words_and_the_budget_are_shown() -> None:
 def test_budget_that_filtering_takes_whole_is_said(max_pairs: int, says_so: bool) -> None:
     estimate = CostEstimate(PHASES, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
     text = " ".join(shown(show_estimate, estimate).split())
-    assert ("before any set of examples is tried: that takes more than 1,200" in text) is says_so
+    assert ("before any set of examples is tried, which takes more than 1,200" in text) is says_so

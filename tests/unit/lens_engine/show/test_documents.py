@@ -24,7 +24,6 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("contenders", 2, "tokens"), 731.4, "731"),
     (("contenders", 3, "tokens_held"), 1234.0, "1,234"),
     (("contenders", 4, "usd"), 1.31, "1.31 USD"),
-    (("contenders", 6, "judged", "n"), 4321, "4,321"),
     (("tested", 3, "test", "accuracy"), 0.6173, "123 of 200 test texts"),
     (("support_examples", 0, "test", "accuracy"), 0.6173, "the prompt 62"),
     (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words, no examples and random examples may"),

@@ -47,15 +47,6 @@ def test_every_contender_has_its_figures_and_the_chosen_are_marked() -> None:
     assert table.caption.endswith("1 other was dropped after a part of the rows")
 
 
-def test_dropped_contenders_have_a_table_of_their_own() -> None:
-    table = tabulate_contenders(make_result(), dropped=True)
-    assert table is not None
-    assert [name for name, *_ in table.rows] == ["random 2"]
-    kept = make_result(contenders=CONTENDERS[:4])
-    assert tabulate_contenders(kept, dropped=True) is None
-    assert tabulate_contenders(make_result(contenders=())) is None
-
-
 def test_columns_are_those_of_which_something_is_known() -> None:
     priced = make_contender("LENS 1", "lens", judged=JUDGED.model_copy(update={"largest_class": 0.6}), usd=0.25)
     facts = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})

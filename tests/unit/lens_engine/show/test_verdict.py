@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.result import Chance, Estimate, SelectionResult
+from lens_engine.result import Chance, Estimate, SelectionResult, SupportExamples
 from lens_engine.result.headline import kind_of, list_headlines
 from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
@@ -139,25 +139,26 @@ def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dic
     assert say_verdict(make_untested(**changes)).endswith(said)
 
 
-def test_rest_says_how_often_each_other_way_is_right() -> None:
-    assert list(say_rest(make_untested())) == [
-        "The prompt is right for about 88 % (80–93) of new texts. With no examples: 91 of 100 (91 %); with random "
-        "examples: 91 % in the mean.",
-        "Where the model gives probabilities, they can be corrected: then the prompt is right for about 88 % (80–93) "
-        "of new texts.",
-        "Word counting is right for about 80 % (74–85) of new texts.",
-    ]
-    first, *_ = list(say_rest(make_untested("words")))
-    assert first.startswith("The prompt is right for")
+def test_rest_says_how_often_everything_else_is_right() -> None:
+    told = "Right of 100: no examples 91, random examples 91, the prompt 88, word counting 80."
+    assert list(say_rest(make_untested())) == [told]
+    (told,) = say_rest(make_untested(classifier_estimate=LOW))
+    assert told.endswith(", always the most frequent label 90, the prompt 88, word counting 80.")
 
 
-def test_prompt_is_compared_on_the_rows_of_its_own_figure() -> None:
-    assert say_prompt(make_result(), make_answer("prompt")) == (
-        "The prompt is right for 181 of 200 test texts (91 %). With random examples: 160 of 200 (80 %)."
-    )
-    unwanted = say_prompt(make_result(contenders=()), make_answer("prompt", recommended=False), is_first=True)
-    assert unwanted == ("Something better than the prompt can be used. It is right for 181 of 200 test texts (91 %).")
-    assert say_prompt(make_result(), make_answer("prompt", test=None, estimate=None)) == "The prompt was not judged."
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %). With random examples: 80 %."),
+        (
+            make_answer("probabilities", recommended=False, test=None),
+            "The prompt is right for about 88 % (80–93) of new texts. Something better than the prompt can be used.",
+        ),
+        (make_answer("prompt", test=None, estimate=None), "The prompt was not judged."),
+    ],
+)
+def test_prompt_is_compared_on_the_rows_of_its_own_figure(answer: SupportExamples, said: str) -> None:
+    assert say_prompt(make_result(), answer) == said
 
 
 @pytest.mark.parametrize(
