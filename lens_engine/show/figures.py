@@ -4,7 +4,8 @@ from collections.abc import Callable
 from itertools import islice
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.result import Contender, SelectionResult
+from lens_engine.config import Use
+from lens_engine.result import Contender, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import (
@@ -68,13 +69,16 @@ def _show_f1(figure: Accuracy | None) -> str:
     return show_f1(None if figure is None else figure.macro_f1)
 
 
+def find_reading(answer: SupportExamples) -> Use:
+    """How a prompt is read for its use: without biases, as the model answers."""
+    return answer.use if answer.label_biases else "prompt"
+
+
 def list_chosen(result: SelectionResult) -> list[Contender]:
     """The prompt for each use, and the classifier to use."""
     wording = (result.task.template, result.task.instruction)
     places = [place for place, one in enumerate(result.wordings) if (one.template, one.instruction) == wording] or [0]
-    ways = [
-        (one.use if one.label_biases else "prompt", one.form, one.method, one.rows) for one in result.support_examples
-    ]
+    ways = [(find_reading(one), one.form, one.method, one.rows) for one in result.support_examples]
     prompts = (one for one in result.contenders if one.kind == "prompt" and one.wording in places)
     found = [one for one in prompts if (one.use, one.form, one.method, one.rows) in ways]
     chosen = find_chosen(result)

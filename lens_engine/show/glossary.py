@@ -19,8 +19,11 @@ GLOSSARY = (
     Word("template", "How one example is written: one {text} and, after it, one {label}.", "prompt template"),
     Word("label word", "What the model writes for a label.", "verbalizer"),
     Word("instruction", "A text that stands once before all examples.", "instruction, system prompt"),
-    Word("fixed examples", "The same examples for every text.", "few-shot prompt"),
-    Word("similar examples", "For each text the labelled texts that are most like it.", "retrieval, kNN prompting"),
+    Word(
+        "fixed, similar examples",
+        "Fixed: the same for every text. Similar: for each text the labelled texts most like it.",
+        "few-shot prompt; retrieval, kNN prompting",
+    ),
     Word(
         "judging rows",
         "Labelled texts on which all are compared. No prompt is judged by a text that it shows.",
@@ -44,7 +47,7 @@ GLOSSARY = (
     ),
     Word("weak on a label", "Far more of its texts are wrong than of all texts.", "recall of a class"),
     Word("no examples", "The model is asked without examples.", "zero-shot"),
-    Word("word counting", "A classifier that counts words and needs no language model.", "bag of words, TF-IDF"),
+    Word("counting words", "A classifier that counts words and needs no language model.", "bag of words, TF-IDF"),
     Word(
         "classifier",
         "A small file that is fitted on your labels. It reads words, sentence embeddings, or the model from within.",

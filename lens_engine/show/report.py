@@ -13,14 +13,14 @@ from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
 from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
-from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
+from lens_engine.show.figures import find_reading, list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
     describe_retrieval,
     describe_suspicious_labels,
 )
-from lens_engine.show.table import Figure, Section, Table
+from lens_engine.show.table import Figure, Section
 from lens_engine.show.tables import (
     list_shown,
     tabulate_biases,
@@ -35,7 +35,6 @@ from lens_engine.show.words import (
     HEADLINES,
     PROMPT_PRICE,
     join_names,
-    name_use,
     name_way,
     quote_label,
     show_accuracy,
@@ -43,7 +42,6 @@ from lens_engine.show.words import (
 from lens_engine.task.wording import end_sentence, show_count, show_percent
 
 _FIXED = "For tools that take the same examples for every text"
-_CORRECTED = "Corrected: a model prefers some labels, which is taken off the probabilities that it gives them."
 _UNTESTED = "Nothing was judged."
 _MOST_LABELS = 5
 """Largest number of labels in a title."""
@@ -95,12 +93,10 @@ class ResultView:
 
     def count_texts(self) -> dict[str, int]:
         """Number of texts of the user in each part of a report."""
-        shown = {row for one in self.result.support_examples for each, _ in list_shown(one) for row in each.rows}
-        return {
-            "the prompt": len(shown),
-            "the wrong answers": len(self.wrong_rows & self._texts.keys()),
-            "the suspicious labels": sum(one.row in self.texts.dataset for one in self.result.suspicious_labels),
-        }
+        shown = {row for one, _ in list_shown(self.result.answer) for row in one.rows}
+        suspicious = sum(one.row in self.texts.dataset for one in self.result.suspicious_labels)
+        wrong = len(self.wrong_rows & self._texts.keys())
+        return {"the prompt": len(shown), "the wrong answers": wrong, "the suspicious labels": suspicious}
 
     @property
     def choice(self) -> Section:
@@ -122,22 +118,17 @@ class ResultView:
 
     @property
     def prompt(self) -> Section:
-        """The prompt itself, for each use where they differ, and how it finds its examples."""
-        answers = self.result.support_examples
-        seen = [(one.form, one.rows, one.plain.rows) for one in answers]
-        found = [one for place, one in enumerate(answers) if seen[place] not in seen[:place]]
-        code, tables = list[tuple[str, str]](), list[Table]()
-        for answer in found:
-            for one, is_other in list_shown(answer):
-                tables.append(tabulate_examples(one, is_other=is_other))
-                if one.prompt:
-                    name = "The prompt" if not answer.fixed else _FIXED if is_other else "The beginning of the prompt"
-                    code.append((f"{name}, {name_use(one.use)}" if len(found) > 1 else name, one.prompt))
-        told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
-        words = describe_asking(self.result.task)
-        text = tuple(filter(None, [*told, words, _CORRECTED if len(found) > 1 else ""]))
-        is_folded = self.result.first != "prompt"
-        return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables), is_special=is_folded)
+        """The prompt itself, and how it finds its examples; folded where something else is to be used."""
+        result, answer, shown = self.result, self.result.answer, list_shown(self.result.answer)
+        name = "The beginning of the prompt" if answer.fixed else "The prompt"
+        return Section(
+            "prompt",
+            "The prompt",
+            tuple(filter(None, [describe_retrieval(result, answer), describe_asking(result.task)])),
+            code=tuple((_FIXED if is_other else name, one.prompt) for one, is_other in shown if one.prompt),
+            folded=tuple(tabulate_examples(one, is_other=is_other) for one, is_other in shown),
+            is_special=result.first != "prompt",
+        )
 
     @property
     def accuracies(self) -> Section:
@@ -154,13 +145,11 @@ class ResultView:
     @property
     def examples(self) -> Section:
         """What each example does alone, and the corrections."""
-        tables = list[Table | None]()
-        for answer in self.result.support_examples:
-            tables += [tabulate_effects(one) for one, _ in list_shown(answer)]
-            tables.append(tabulate_biases(answer))
-        shown = dict.fromkeys(filter(None, tables))
+        answer = self.result.answer
+        tables = (*(tabulate_effects(one) for one, _ in list_shown(answer)), tabulate_biases(answer))
+        shown = tuple(filter(None, tables))
         text = () if shown else ("The run did not measure that.",)
-        return Section("examples", "What each example does", text, tables=tuple(shown), is_special=True)
+        return Section("examples", "What each example does", text, tables=shown, is_special=True)
 
     @property
     def confusion(self) -> Section:
@@ -229,7 +218,7 @@ def list_bars(result: SelectionResult) -> list[Bar]:
     """The first choice, the best of each other kind that was judged to the end, and the most frequent label."""
     chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
     kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
-    uses = (None, result.answer.use if result.answer.label_biases else "prompt")
+    uses = (None, find_reading(result.answer))
     is_tested = any(one.test for one in kept)
     for one in kept:
         own = one.test if is_tested else one.judged

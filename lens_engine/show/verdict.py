@@ -21,7 +21,7 @@ from lens_engine.task.wording import end_sentence, show_count, show_percent, sho
 from lens_engine.types import HeadlineKind, StopReason
 
 USE_NOTHING = "Use nothing of this run as it is"
-_NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
+_NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "counting words", "prompt": "the prompt"}
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
@@ -99,12 +99,10 @@ def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
 
 def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     """What may be as good; else what word counting reaches, and beside that the prompt."""
-    near = list_as_good(result)
-    if near:
+    if near := list_as_good(result):
         return end_sentence(f"{join_names(near)} may be as good")
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
-    found = find_expected(result, other)
-    if found is None:
+    if (found := find_expected(result, other)) is None:
         return ""
     own, theirs = show_percent(expected.accuracy), show_percent(found.accuracy)
     return end_sentence(f"{_NAMES[other]} gets {theirs} of 100 right, {_NAMES[result.first]} {own}")
@@ -114,11 +112,11 @@ def list_as_good(result: SelectionResult) -> list[str]:
     """What is not surely worse than the first choice, by the samples of the rows or on the test texts."""
     estimate, own = find_estimate(result, result.first), find_expected(result, result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
-    names = {"words": "counting words", **_RIVALS}
+    names = {"words": _NAMES["words"], **_RIVALS}
     found = [name for rival, name in names.items() if chances.get(rival, 1.0) < _SURE]
     words = find_test(result, "words")
     if result.first != "words" and words is not None and own is not None and words.accuracy >= own.accuracy:
-        found = list(dict.fromkeys(["counting words", *found]))
+        found = list(dict.fromkeys([_NAMES["words"], *found]))
     return found
 
 
@@ -134,10 +132,8 @@ def find_answered(result: SelectionResult) -> Answered | None:
 def _say_weak(result: SelectionResult) -> str:
     answered = find_answered(result)
     weak = [] if answered is None else answered.list_weak()
-    if not weak:
-        return ""
     told = [f"{quote_label(one.label)} ({one.right} of {one.rows} right)" for one in weak]
-    return f"Weak on {join_names(told)}."
+    return f"Weak on {join_names(told)}." if told else ""
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:

@@ -37,7 +37,7 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(),
         "Instead",
-        "Counting words and random examples may be as good. Right of 100: the prompt 91, word counting 86, random "
+        "Counting words and random examples may be as good. Right of 100: the prompt 91, counting words 86, random "
         "examples 80.",
     ),
     (
@@ -78,7 +78,7 @@ CASES: list[tuple[SelectionResult, str, str]] = [
         "1,000 texts cost",
         "Next to nothing: words are counted on any computer, and no text leaves it.",
     ),
-    (make_result(), "Texts inside", "This file holds texts of yours: 1 in the prompt."),
+    (make_result(), "Texts inside", "Texts of yours in this file: 1 in the prompt."),
 ]
 
 
@@ -93,14 +93,14 @@ def test_box_says_in_a_line(result: SelectionResult, name: str, told: str) -> No
 
 def test_box_counts_the_texts_that_the_file_holds() -> None:
     texts = Texts({71: "Where is my bill?", 2: "Not shown"}, {100: "Charged twice", 107: "Lost", 101: "It came"})
-    told = "This file holds texts of yours: 5 in the prompt, 2 in the wrong answers, 1 in the suspicious labels."
+    told = "Texts of yours in this file: 3 in the prompt, 2 in the wrong answers, 1 in the suspicious labels."
     assert read_line(make_reported(), "Texts inside", texts) == told
     page = write_html(ResultView(make_reported(), texts))
     assert [text in page for text in texts.dataset.values()] == [True, False]
     assert [text in page for text in texts.test.values()] == [True, True, False]
     empty = make_answer("prompt", examples=(), prompt="")
     assert (
-        read_line(make_result(support_examples=(empty, empty)), "Texts inside") == "This file holds none of your texts."
+        read_line(make_result(support_examples=(empty, empty)), "Texts inside") == "Texts of yours in this file: none."
     )
 
 

@@ -54,7 +54,7 @@ CASES = {
         (
             "Count words; you need no language model.",
             "Expect 74 to 85 of 100 new texts right (judged by 200 rows).",
-            "The prompt gets 88 of 100 right, word counting 80.",
+            "The prompt gets 88 of 100 right, counting words 80.",
             "",
         ),
     ),
@@ -72,7 +72,7 @@ CASES = {
     ),
     "surely better": (
         make_untested(classifier_estimate=SURE),
-        ("Use the classifier.", EXPECT, "Word counting gets 80 of 100 right, the classifier 88."),
+        ("Use the classifier.", EXPECT, "Counting words gets 80 of 100 right, the classifier 88."),
     ),
     "words as good on the test texts": (
         make_result(classifier_estimate=SURE, tested=TESTED_WORDS),
@@ -140,10 +140,10 @@ def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dic
 
 
 def test_rest_says_how_often_everything_else_is_right() -> None:
-    told = "Right of 100: no examples 91, random examples 91, the prompt 88, word counting 80."
+    told = "Right of 100: no examples 91, random examples 91, the prompt 88, counting words 80."
     assert list(say_rest(make_untested())) == [told]
     (told,) = say_rest(make_untested(classifier_estimate=LOW))
-    assert told.endswith(", always the most frequent label 90, the prompt 88, word counting 80.")
+    assert told.endswith(", always the most frequent label 90, the prompt 88, counting words 80.")
 
 
 @pytest.mark.parametrize(
