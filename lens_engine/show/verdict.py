@@ -27,6 +27,10 @@ _READERS = ("states", "states_and_words", "label_probabilities")
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
+_PARTIAL = (
+    "Partial: the run was stopped; a run that goes on may find better examples.",
+    "Partial: a limit was reached; a larger one may find better examples.",
+)
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
 
@@ -52,16 +56,12 @@ def say_decision(result: SelectionResult) -> Decision:
     return Decision(_say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result))
 
 
-def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
-    """The decision, and what must be known beside.
-
-    Args:
-        is_empty_handed: whether the run ended before any examples were chosen.
-    """
-    return " ".join(filter(None, [*say_decision(result), *say_beside(result, is_empty_handed=is_empty_handed)]))
+def say_verdict(result: SelectionResult) -> str:
+    """The decision, and what must be known beside."""
+    return " ".join(filter(None, [*say_decision(result), *say_beside(result)]))
 
 
-def say_beside(result: SelectionResult, *, is_empty_handed: bool = False) -> Iterator[str]:
+def say_beside(result: SelectionResult) -> Iterator[str]:
     """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
     near, tested = result.counts.near_test_rows, result.counts.test
     if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
@@ -73,7 +73,8 @@ def say_beside(result: SelectionResult, *, is_empty_handed: bool = False) -> Ite
         yield f"50 more labelled rows would {worth}."
     if find_chosen(result) is None:
         yield "No classifier was made."
-    yield _say_partial(result.stop_reason, is_empty_handed=is_empty_handed)
+    if result.stop_reason is not StopReason.COMPLETED:
+        yield _PARTIAL[result.stop_reason is StopReason.BUDGET]
 
 
 def _say_use(result: SelectionResult) -> str:
@@ -175,20 +176,6 @@ def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
     told += ["Something better than the prompt can be used."] if answer.recommended is False else []
     told += [end_sentence(f"with {name}: {show_percent(share)} %") for name, share in _list_averages(result, answer)]
     return " ".join(told)
-
-
-def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
-    """Why a run ended early, what its result is worth, and what to do; nothing for one that ended by itself."""
-    if reason is StopReason.COMPLETED:
-        return ""
-    if is_empty_handed:
-        return (
-            "Partial: a limit was reached before any examples were chosen. The prompt has random ones. Give a larger "
-            "limit (max_pairs, max_seconds or max_cost)."
-        )
-    if reason is StopReason.BUDGET:
-        return "Partial: a limit was reached; a larger one may find better examples."
-    return "Partial: the run was stopped; a run that goes on may find better examples."
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
