@@ -29,7 +29,7 @@ from lens_engine.types import Look
 
 def _show_result(result: SelectionResult) -> str:
     view = ResultView(result)
-    return write_fragment(view.choice, view.prompt, view.accuracies, view.confusion)
+    return write_fragment(view.choice, view.accuracies, view.confusion, view.prompt)
 
 
 def _show_estimate(estimate: CostEstimate) -> str:

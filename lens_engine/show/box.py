@@ -15,7 +15,7 @@ from lens_engine.task.wording import describe_seconds, describe_usd, show_count,
 _TEXTS = 1000
 _CHEAP = {
     "bag_of_words": "Next to nothing: words are counted on any computer, and no text leaves it.",
-    "embeddings": "A small encoder of sentences reads each text on your own machine; no language model is asked.",
+    "embeddings": "A small encoder of sentences runs on your own machines; no language model is asked.",
 }
 """What costs no tokens of a language model."""
 _LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
@@ -89,5 +89,5 @@ def _say_cost(result: SelectionResult) -> Iterator[str]:
         parts.append(f"{describe_seconds(tokens * spent.seconds / spent.tokens)} at the pace of this run")
     parts += [] if way.usd is None else [describe_usd(way.usd)]
     yield f"{', '.join(parts)}."
-    here = f"{origin.model} reads the texts on your own machine ({device}); no text leaves it."
+    here = f"{origin.model} runs on your own machines ({device}); no text leaves them."
     yield f"Each text goes with the examples to the server of {origin.model}." if is_served else here

@@ -48,13 +48,13 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(cost=SPENT),
         "1,000 texts cost",
-        "About 40,600 tokens, 20 s at the pace of this run. smollm2 reads the texts on your own machine (cpu); no text "
-        "leaves it.",
+        "About 40,600 tokens, 20 s at the pace of this run. smollm2 runs on your own machines (cpu); no text leaves "
+        "them.",
     ),
     (
         make_result(cost=SPENT.model_copy(update={"pairs_from_cache": 9})),
         "1,000 texts cost",
-        "About 40,600 tokens. smollm2 reads the texts on your own machine (cpu); no text leaves it.",
+        "About 40,600 tokens. smollm2 runs on your own machines (cpu); no text leaves them.",
     ),
     (
         make_result(first="prompt", contenders=PRICED, provenance=SERVED, cost=SPENT),
