@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import Headline, kind_of, list_headlines
+from lens_engine.result.headline import Headline, find_expected, kind_of, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
@@ -221,7 +221,7 @@ def list_bars(result: SelectionResult) -> list[Bar]:
     uses = (None, find_reading(result.answer))
     is_tested = any(one.test for one in kept)
     for one in kept:
-        own = one.test if is_tested else one.judged
+        own = one.test if is_tested else find_expected(result, kind_of(one)) if one in chosen else one.judged
         if own is not None and one.use in uses:
             found.setdefault(name_way(one), (one, own))
     bars = [

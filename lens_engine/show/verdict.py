@@ -148,7 +148,9 @@ def _list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
     """What the first choice was compared with, and how often each is right."""
     first = find_expected(result, result.first)
     for kind, name in _NAMES.items():
-        if kind != result.first and (expected := find_expected(result, kind)) is not None:
+        judged = (one.test if result.has_test else one.judged for one in result.contenders if kind_of(one) == kind)
+        expected = find_expected(result, kind) or next(judged, None)
+        if kind != result.first and expected is not None:
             yield name, expected.accuracy
     yield from _list_averages(result, result.answer)
     if first is not None and first.largest_class is not None:

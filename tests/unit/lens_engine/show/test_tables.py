@@ -16,7 +16,6 @@ from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
 from lens_engine.task.wording import shorten
 from tests.unit.lens_cli.results import (
-    CONTENDERS,
     JUDGED,
     QUALITY,
     make_answer,
@@ -24,6 +23,7 @@ from tests.unit.lens_cli.results import (
     make_result,
     make_tested,
 )
+from tests.unit.lens_engine.show.test_verdict import make_untested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -72,9 +72,10 @@ def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> 
 def test_bars_are_of_test_texts_where_there_are_any() -> None:
     named = ["prompt, 1 fixed example", "classifier of the model", "prompt, 2 random examples", "counting words"]
     assert [one.label for one in list_bars(make_result())] == named
-    untested = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
     named.insert(2, "prompt, no examples")
-    assert [one.label for one in list_bars(make_result(contenders=untested))] == named
+    bars = list_bars(make_untested())
+    assert [one.label for one in bars] == named
+    assert [one.value for one in bars[:3]] == [0.88, 0.88, 0.91], "of what was chosen, what to expect"
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:

@@ -124,6 +124,8 @@ def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dic
 def test_rest_says_how_often_everything_else_is_right() -> None:
     told = "Right of 100: no examples 91, random examples 91, the prompt 88, counting words 80."
     assert list(say_rest(make_untested())) == [told]
+    words = make_untested("words", classifier_estimate=None, contenders=(*CONTENDERS[5:6], *CONTENDERS[:5]))
+    assert [one.partition(", the classifier")[2] for one in say_rest(words)] == [" 80."], "the best that was judged"
     (told,) = say_rest(make_untested(classifier_estimate=LOW))
     assert told.endswith(", always the most frequent label 90, the prompt 88, counting words 80.")
 
