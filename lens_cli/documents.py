@@ -71,7 +71,7 @@ def report(
     result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
     output: Annotated[Path | None, typer.Option(help="File to write; default: RESULT with the ending .html.")] = None,
 ) -> None:
-    """Write a report: what to use, accuracies, support examples, confusions and calibration, in one file.
+    """Write a report: a box to sign, accuracies, confusions, support examples and calibration, in one file.
 
     The HTML file needs no other file and no network. Texts of test rows and of suspicious labels are not in a result;
     lens select --report has them.
@@ -88,7 +88,7 @@ def report(
 
 
 def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> "ResultView":
-    """A result as a report shows it, titled by a file and the day on which the result was made.
+    """A result as a report shows it, with the name of a file and the day on which the result was made.
 
     Args:
         name: of the file of the dataset, or of the result.
@@ -96,9 +96,7 @@ def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts |
     """
     from lens_engine.show.report import ResultView, Texts
 
-    facts = result.provenance
-    about = f"Support examples for {facts.model}, chosen by Lens {facts.lens}"
-    return ResultView(result, texts or Texts(), f"{name}, {date.fromtimestamp(made)}", about)
+    return ResultView(result, texts or Texts(), name, date.fromtimestamp(made))
 
 
 def write_report(view: "ResultView", path: Path) -> None:

@@ -87,8 +87,7 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         suspicious = SuspiciousPart.model_validate(report.result).suspicious_labels
         texts = load_texts(session, selection.dataset_id, [one.row for one in suspicious])
     result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
-    origin = f"{selection.id}, with {selection.model}, submitted {selection.created_at:%Y-%m-%d %H:%M} UTC"
-    view = ResultView(result, Texts(texts), selection.name, origin)
+    view = ResultView(result, Texts(texts), selection.name, selection.created_at.date())
     if not with_wrong:
         return view
     with services.database.session_scope() as session:

@@ -189,5 +189,5 @@ class Verdict(Record):
     """What to use first."""
 
     sentence: str = Field(
-        description="What to use first, and how often it is right; if the run ended early, after the reason."
+        description="What to use, what to expect of it, what may be as good, weak labels; if the run ended early, why."
     )

@@ -89,8 +89,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
     result = result.model_copy(update={"warnings": warnings})
     prompts = tuple(_say_reason(result, one) for one in result.support_examples)
     result = result.model_copy(update={"support_examples": prompts})
-    sentence = say_verdict(result, is_empty_handed=is_empty)
-    return result.model_copy(update={"verdict": Verdict(sentence=sentence)}).with_digest()
+    return result.model_copy(update={"verdict": Verdict(sentence=say_verdict(result))}).with_digest()
 
 
 def _say_reason(result: SelectionResult, answer: SupportExamples) -> SupportExamples:

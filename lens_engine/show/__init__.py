@@ -2,6 +2,7 @@
 
 words          names of forms, uses, steps and phases, and figures in words
 verdict        sentences on what to use
+box            the box to sign, at the head of a report
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels and facts as tables
@@ -28,7 +29,7 @@ from lens_engine.types import Look
 
 def _show_result(result: SelectionResult) -> str:
     view = ResultView(result)
-    return write_fragment(view.choice, view.prompt, view.accuracies, view.confusion)
+    return write_fragment(view.choice, view.accuracies, view.confusion, view.prompt)
 
 
 def _show_estimate(estimate: CostEstimate) -> str:

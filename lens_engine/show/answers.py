@@ -15,7 +15,7 @@ from lens_engine.result.headline import find_chosen
 from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
-from lens_engine.show.words import name_choice, name_use, say_largest_class
+from lens_engine.show.words import name_choice, name_use
 from lens_engine.task.wording import show_count, show_share
 
 _MOST_ROWS = 200
@@ -27,6 +27,12 @@ _MOST_WRONG = 80
 _MOST_PAIRS = 50
 """Largest number of pairs of labels that are listed."""
 
+_WEAK, _LEAST_SHARE, _LEAST = 1.5, 0.1, 3
+"""A label is weak if that many times more of its rows are wrong than of all; least share of wrong rows, and number."""
+
+_MOST_WEAK = 2
+"""Largest number of labels that are called weak."""
+
 
 class Answer(NamedTuple):
     """The answer to a row."""
@@ -35,6 +41,14 @@ class Answer(NamedTuple):
     gold: int  #: place of its label
     answer: int  #: place of the answer
     probability: float | None  #: of the answer
+
+
+class LabelShare(NamedTuple):
+    """How many rows of a label are right."""
+
+    label: str
+    right: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,14 @@ class Answered:
         """The surest of the wrong answers, at most 80, by label and answer; within these the surest first."""
         every = [one for one in self._every if one.gold != one.answer]
         return sorted(sorted(every, key=_doubt)[:_MOST_WRONG], key=_order)
+
+    def list_weak(self) -> list[LabelShare]:
+        """The labels of which far fewer rows are right than of all, the worst first, at most two."""
+        rows, right = Counter(self.gold), Counter(one.gold for one in self._every if one.gold == one.answer)
+        wrong = 1 - right.total() / len(self.rows)
+        missed = [(1 - right[gold] / number, gold) for gold, number in rows.items() if number - right[gold] >= _LEAST]
+        weak = sorted((one for one in missed if one[0] >= max(_WEAK * wrong, _LEAST_SHARE)), reverse=True)
+        return [LabelShare(self.labels[gold], right[gold], rows[gold]) for _, gold in weak[:_MOST_WEAK]]
 
     def tabulate_confused(self) -> Table:
         """The pairs of a label and another answer, the most frequent first, where a matrix is too large."""
@@ -143,16 +165,6 @@ class Answered:
         bins = place_in_bins(shares)
         groups = [bins == place for place in np.unique(bins)]
         return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
-
-    def tabulate_bins(self, bins: Sequence[Bin]) -> Table:
-        return Table(
-            title=": ".join(filter(None, [f"Percentages of the {self.title}", self.calibration])),
-            header=("certainty", "right answers", "texts"),
-            rows=tuple(
-                (show_share(one.probability, 100), show_share(one.accuracy, one.rows), f"{one.rows:,}") for one in bins
-            ),
-            caption="; ".join(say_largest_class(self.quality)),
-        )
 
 
 def _doubt(one: Answer) -> float:

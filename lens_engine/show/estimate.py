@@ -97,7 +97,7 @@ def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{
 def describe_estimate(estimate: CostEstimate) -> list[str]:
     """Limits of the budget below the estimate, and what word counting reaches: a sentence each."""
     sentences = [
-        f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
+        f"The budget ends the run {limit}. The result is the best until then." for limit in _list_limits(estimate)
     ]
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
@@ -120,7 +120,7 @@ def _list_limits(estimate: CostEstimate) -> Iterator[str]:
     pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
     if pairs is not None and pairs < estimate.total.pairs:
         first = estimate.phases.get(Phase.FILTER, Cost()).pairs
-        early = f", before any set of examples is tried: that takes more than {first:,}" if pairs <= first else ""
+        early = f", before any set of examples is tried, which takes more than {first:,}" if pairs <= first else ""
         yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from itertools import islice
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.result import Contender, SelectionResult
+from lens_engine.config import Use
+from lens_engine.result import Contender, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import (
@@ -27,27 +28,21 @@ def list_figures(result: SelectionResult) -> list[Table]:
     return [*filter(None, (tabulate_contenders(result), tabulate_answered(result)))]
 
 
-def tabulate_contenders(result: SelectionResult, *, dropped: bool = False) -> Table | None:
-    """Every way to answer: how often it is right, and what it costs; None without any.
-
-    Args:
-        dropped: whether to list those that were dropped on the way; else the others.
-    """
-    listed = [one for one in result.contenders if one.is_dropped == dropped]
+def tabulate_contenders(result: SelectionResult) -> Table | None:
+    """Every way to answer that was not dropped: how often it is right, and what it costs; None without any."""
+    listed = [one for one in result.contenders if not one.is_dropped]
     if not listed:
         return None
     columns, chosen = _list_columns(result), list_chosen(result)
     rows = [(name_contender(one), *(show(one) for _, show in columns)) for one in listed]
     first = next((one.judged for one in listed if one.judged is not None), None)
-    if not dropped and first is not None and first.largest_class is not None:
+    if first is not None and first.largest_class is not None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
         rows.append((ALWAYS_THE_LARGEST, share, *nothing))
     left_out = len(result.contenders) - len(listed)
-    about = (
-        [] if dropped or not left_out else [f"{show_count(left_out, 'other', 'was')} dropped after a part of the rows"]
-    )
+    about = [f"{show_count(left_out, 'other', 'was')} dropped after a part of the rows"] if left_out else []
     return Table(
-        title="Ways to answer that were dropped" if dropped else "Every way to answer, on labelled rows",
+        title="Every way to answer, on labelled rows",
         header=("", *(name for name, _ in columns)),
         rows=tuple(rows),
         marked=frozenset(place for place, one in enumerate(listed) if one in chosen),
@@ -74,13 +69,16 @@ def _show_f1(figure: Accuracy | None) -> str:
     return show_f1(None if figure is None else figure.macro_f1)
 
 
+def find_reading(answer: SupportExamples) -> Use:
+    """How a prompt is read for its use: without biases, as the model answers."""
+    return answer.use if answer.label_biases else "prompt"
+
+
 def list_chosen(result: SelectionResult) -> list[Contender]:
     """The prompt for each use, and the classifier to use."""
     wording = (result.task.template, result.task.instruction)
     places = [place for place, one in enumerate(result.wordings) if (one.template, one.instruction) == wording] or [0]
-    ways = [
-        (one.use if one.label_biases else "prompt", one.form, one.method, one.rows) for one in result.support_examples
-    ]
+    ways = [(find_reading(one), one.form, one.method, one.rows) for one in result.support_examples]
     prompts = (one for one in result.contenders if one.kind == "prompt" and one.wording in places)
     found = [one for one in prompts if (one.use, one.form, one.method, one.rows) in ways]
     chosen = find_chosen(result)

@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.result import SelectionResult
-from lens_engine.result.headline import Headline, list_headlines
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.result import Contender, SelectionResult
+from lens_engine.result.headline import Headline, find_expected, kind_of, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
+from lens_engine.show.box import write_box
 from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
-from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
+from lens_engine.show.figures import find_reading, list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
-    describe_classifier,
     describe_cost,
     describe_retrieval,
     describe_suspicious_labels,
 )
-from lens_engine.show.table import Figure, Section, Table
+from lens_engine.show.table import Figure, Section
 from lens_engine.show.tables import (
     list_shown,
     tabulate_biases,
@@ -27,20 +29,22 @@ from lens_engine.show.tables import (
     tabulate_facts,
     tabulate_suspicious,
 )
-from lens_engine.show.verdict import say_rest
+from lens_engine.show.verdict import say_beside, say_decision
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     HEADLINES,
     PROMPT_PRICE,
-    name_contender,
-    name_use,
+    join_names,
+    name_way,
+    quote_label,
     show_accuracy,
 )
 from lens_engine.task.wording import end_sentence, show_count, show_percent
 
 _FIXED = "For tools that take the same examples for every text"
-_CORRECTED = "Corrected: a model prefers some labels, which is taken off the probabilities that it gives them."
 _UNTESTED = "Nothing was judged."
+_MOST_LABELS = 5
+"""Largest number of labels in a title."""
 _NO_PROBABILITIES = "The model gives no probabilities."
 
 
@@ -57,27 +61,53 @@ class ResultView:
 
     result: SelectionResult
     texts: Texts = field(default_factory=Texts)
-    name: str | None = None  #: title of a report
-    about: str = ""  #: where the result comes from, below the title
+    name: str | None = None  #: of the selection, or of its file
+    made: date | None = None
 
     @property
     def title(self) -> str:
-        return self.name or f"Selection for {self.result.provenance.model}"
+        """The question that the result answers."""
+        labels = [quote_label(label) for label in self.result.task.labels]
+        if (rest := len(labels) - _MOST_LABELS) > 0:
+            labels[_MOST_LABELS:] = [show_count(rest, "other label")]
+        return f"How to tell {join_names(labels)} apart"
+
+    @property
+    def about(self) -> str:
+        """The file, the model and the day."""
+        day = "" if self.made is None else f"{self.made.day} {self.made:%B %Y}"
+        origin = self.result.provenance
+        return " · ".join(filter(None, [self.name, origin.model, day, f"Lens {origin.lens}"]))
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All sections, in order; those for specialists last."""
-        first = (self.choice, self.prompt, self.accuracies, self.confusion, self.suspicious)
+        """The sections below the box, in order; those for specialists last."""
+        first = (self.accuracies, self.confusion, self.prompt, self.suspicious)
         return (*first, self.asked, self.examples, self.calibration, self.run)
 
     @property
+    def box(self) -> Section:
+        """What a person signs."""
+        lines = write_box(self.result, self.count_texts())
+        return Section("choice", "What to use", lines=lines, notes=self._notes, is_lead=True)
+
+    def count_texts(self) -> dict[str, int]:
+        """Number of texts of the user in each part of a report."""
+        shown = {row for one, _ in list_shown(self.result.answer) for row in one.rows}
+        suspicious = sum(one.row in self.texts.dataset for one in self.result.suspicious_labels)
+        wrong = len(self.wrong_rows & self._texts.keys())
+        return {"the prompt": len(shown), "the wrong answers": wrong, "the suspicious labels": suspicious}
+
+    @property
     def choice(self) -> Section:
-        """What to use, and why no other; what must be known beside is folded away."""
-        result = self.result
-        told = (result.verdict.sentence, " ".join(say_rest(result)), describe_classifier(result))
-        text = tuple(filter(None, told))
-        notes = tuple(map(end_sentence, result.warnings))
-        return Section("choice", "What to use", text, figures=self._list_figures(), notes=notes, is_lead=True)
+        """What to use in few sentences; what must be known beside is folded away."""
+        told, *rest = say_decision(self.result)
+        text = tuple(filter(None, [told, *(" ".join(filter(None, one)) for one in (rest, say_beside(self.result)))]))
+        return Section("choice", "What to use", text, figures=self._list_figures(), notes=self._notes, is_lead=True)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(map(end_sentence, self.result.warnings))
 
     def _list_figures(self) -> tuple[Figure, ...]:
         found = list_headlines(self.result)
@@ -88,45 +118,38 @@ class ResultView:
 
     @property
     def prompt(self) -> Section:
-        """The prompt itself, for each use where they differ, and how it finds its examples."""
-        answers = self.result.support_examples
-        seen = [(one.form, one.rows, one.plain.rows) for one in answers]
-        found = [one for place, one in enumerate(answers) if seen[place] not in seen[:place]]
-        code, tables = list[tuple[str, str]](), list[Table]()
-        for answer in found:
-            for one, is_other in list_shown(answer):
-                tables.append(tabulate_examples(one, is_other=is_other))
-                if one.prompt:
-                    name = "The prompt" if not answer.fixed else _FIXED if is_other else "The beginning of the prompt"
-                    code.append((f"{name}, {name_use(one.use)}" if len(found) > 1 else name, one.prompt))
-        told = dict.fromkeys(describe_retrieval(self.result, one) for one in found)
-        words = describe_asking(self.result.task)
-        text = tuple(filter(None, [*told, words, _CORRECTED if len(found) > 1 else ""]))
-        return Section("prompt", "The prompt", text, code=tuple(code), folded=tuple(tables))
+        """The prompt itself, and how it finds its examples; folded where something else is to be used."""
+        result, answer, shown = self.result, self.result.answer, list_shown(self.result.answer)
+        name = "The beginning of the prompt" if answer.fixed else "The prompt"
+        return Section(
+            "prompt",
+            "The prompt",
+            tuple(filter(None, [describe_retrieval(result, answer), describe_asking(result.task)])),
+            code=tuple((_FIXED if is_other else name, one.prompt) for one, is_other in shown if one.prompt),
+            folded=tuple(tabulate_examples(one, is_other=is_other) for one, is_other in shown),
+            is_special=result.first != "prompt",
+        )
 
     @property
     def accuracies(self) -> Section:
         """Every way to answer: how often it is right, with its interval, and what it costs."""
-        bars = list_bars(self.result)
-        tables = (tabulate_contenders(self.result), tabulate_contenders(self.result, dropped=True))
+        bars, table = list_bars(self.result), tabulate_contenders(self.result)
         return Section(
             "accuracies",
             "How often each is right",
             () if bars else (_UNTESTED,),
             charts=(draw_accuracies(bars),) if bars else (),
-            folded=tuple(filter(None, tables)),
+            folded=() if table is None else (table,),
         )
 
     @property
     def examples(self) -> Section:
         """What each example does alone, and the corrections."""
-        tables = list[Table | None]()
-        for answer in self.result.support_examples:
-            tables += [tabulate_effects(one) for one, _ in list_shown(answer)]
-            tables.append(tabulate_biases(answer))
-        shown = dict.fromkeys(filter(None, tables))
+        answer = self.result.answer
+        tables = (*(tabulate_effects(one) for one, _ in list_shown(answer)), tabulate_biases(answer))
+        shown = tuple(filter(None, tables))
         text = () if shown else ("The run did not measure that.",)
-        return Section("examples", "What each example does", text, tables=tuple(shown), is_special=True)
+        return Section("examples", "What each example does", text, tables=shown, is_special=True)
 
     @property
     def confusion(self) -> Section:
@@ -151,7 +174,6 @@ class ResultView:
         """Whether an answer is as often right as its probability says, and what is right above a threshold."""
         found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
         charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
-        tables = tuple(one.tabulate_bins(bins) for one, bins in found)
         told = [f"The {one.title}: {one.calibration}." for one, _ in found if one.calibration]
         text = tuple(told) if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
@@ -160,7 +182,7 @@ class ResultView:
                 shares.append(tabulate_shares(one.title, one.quality, show_count(one.quality.n, "text")))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"
-        return Section("calibration", title, text, charts=charts, tables=shown, folded=tables, is_special=True)
+        return Section("calibration", title, text, charts=charts, tables=shown, is_special=True)
 
     @property
     def suspicious(self) -> Section:
@@ -193,19 +215,22 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """The contenders that were tested, or judged to the end without test rows; and the most frequent label."""
-    kept, chosen = [one for one in result.contenders if not one.is_dropped], list_chosen(result)
+    """The first choice, the best of each other kind that was judged to the end, and the most frequent label."""
+    chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
+    kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
+    uses = (None, find_reading(result.answer))
     is_tested = any(one.test for one in kept)
-    figures = ((one, one.test if is_tested else one.judged) for one in kept)
-    found = [(one, own) for one, own in figures if own is not None]
+    for one in kept:
+        own = one.test if is_tested else find_expected(result, kind_of(one)) if one in chosen else one.judged
+        if own is not None and one.use in uses:
+            found.setdefault(name_way(one), (one, own))
     bars = [
-        Bar(
-            name_contender(one), own.accuracy, *own.ci95, own.n, is_prompt=one.kind == "prompt", is_chosen=one in chosen
-        )
-        for one, own in found
+        Bar(name, own.accuracy, *own.ci95, own.n, one.kind == "prompt", one in chosen and kind_of(one) == result.first)
+        for name, (one, own) in found.items()
     ]
-    if found and (share := found[0][1].largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, found[0][1].n))
+    largest = next((own for _, own in found.values()), None)
+    if largest is not None and (share := largest.largest_class) is not None:
+        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, largest.n))
     return bars
 
 

@@ -4,7 +4,6 @@ import json
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, kind_of
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
@@ -60,25 +59,6 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
     return f"{show_count(number, 'row')}{most} may be labelled wrongly: the classifier is sure of another label."
 
 
-def describe_classifier(result: SelectionResult) -> str:
-    """What the classifier to use is, and what a text costs; nothing for word counting, and without one."""
-    chosen = find_chosen(result)
-    if chosen is None or kind_of(chosen) == "words":
-        return ""
-    if chosen.name == "embeddings":
-        return (
-            "The classifier is a file that Lens made from your rows: it reads the sentence embedding of a text, and "
-            "needs no language model. The command lens classify and the service answer with it."
-        )
-    reads = {"states": "what {} computes of a text", "states_and_words": "what {} computes of a text, and its words"}
-    what = reads.get(chosen.name, "the probabilities that {} gives the labels").format(result.provenance.model)
-    return (
-        f"The classifier is a file that Lens made from your rows: it reads {what}. A text costs "
-        f"{chosen.tokens_per_input:,.0f} tokens, because the examples are read once. The command lens classify and "
-        "the service answer with it."
-    )
-
-
 def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:
     """How a prompt finds demonstrations for each input; nothing for a fixed form."""
     number = answer.form.nearest
@@ -98,16 +78,13 @@ def describe_asking(task: TaskRecord) -> str:
         fields = f"Further fields of each request: {written}. " if task.chat.fields else ""
         where = "At the head of the first turn" if task.chat.system_in_turn else "The system message"
         return (
-            "The model is asked by turns of a chat: the template up to the label word by the user, the label word by "
-            f"the assistant. {fields}{where}: {join_system(task.instruction, task.chat.system)!r}"
+            "The model is asked as a chat: the user writes the template, the assistant the label word. "
+            f"{fields}{where}: {join_system(task.instruction, task.chat.system)!r}"
         )
     told = [f"After the examples stands the text to classify: {_show_end(task.template)!r}. The model goes on."]
     told += [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
     if task.label_end:
-        told.append(
-            "The tokens of one label word begin those of another, so each is scored with what ends it in a prompt: "
-            f"{task.label_end!r}."
-        )
+        told.append(f"One label word begins another, so each is scored with its end: {task.label_end!r}.")
     return " ".join(told)
 
 

@@ -71,6 +71,7 @@ class Section:
     name: str  #: id of the heading
     title: str
     text: tuple[str, ...] = ()
+    lines: tuple[tuple[str, tuple[str, ...]], ...] = ()  #: sentences of a box, each line with its name
     figures: tuple[Figure, ...] = ()
     charts: tuple[Markup, ...] = ()
     matrices: tuple[Matrix, ...] = ()
@@ -79,4 +80,4 @@ class Section:
     code: tuple[tuple[str, str], ...] = ()  #: titles, and texts that are shown as they are
     notes: tuple[str, ...] = ()  #: sentences that are folded away
     is_lead: bool = False  #: whether the first sentence is the one to read
-    is_special: bool = False  #: whether it is for specialists, and folded as a whole
+    is_special: bool = False  #: whether it is for few readers, and folded as a whole

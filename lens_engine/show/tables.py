@@ -1,10 +1,10 @@
 """Support examples, suspicious labels and facts of a result, as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lens_engine.classifier.predictions import Predictions
-from lens_engine.result import LabelEffect, SelectionResult, SupportExample, SupportExamples
+from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import name_use, show_figure
 from lens_engine.task.wording import shorten, show_share
@@ -22,7 +22,7 @@ TEXTLESS = "a result holds no texts: the page, and lens select --report, show th
 _MOST_PREDICTIONS = 20
 """Largest number of predictions that a notebook shows."""
 
-_EFFECTS = "Effect of each example alone (the set matters more), by label of the text"
+_EFFECTS = "Effect of each example alone (the set matters more)"
 
 
 class ShownExamples(NamedTuple):
@@ -60,13 +60,12 @@ def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Tab
 
 
 def tabulate_effects(answer: SupportExamples) -> Table | None:
-    """How much each example helps alone (InfoScore), and inputs of each label; None if no example tells."""
+    """How much each example helps alone (InfoScore), and inputs of each of few labels; None if no example tells."""
     told = [one for one in answer.examples if one.info_score is not None]
     if not told:
         return None
     labels = dict.fromkeys(effect.label for one in told for effect in one.effects or ())
-    if len(labels) > MOST_LABELS:
-        return _tabulate_extremes([(one, one.effects) for one in told if one.effects], len(labels))
+    labels = {} if len(labels) > MOST_LABELS else labels
     figures = [(one, {effect.label: f"{effect.effect:+.4f}" for effect in one.effects or ()}) for one in told]
     return Table(
         title=_EFFECTS,
@@ -78,26 +77,6 @@ def tabulate_effects(answer: SupportExamples) -> Table | None:
         words=("own label",),
         caption="InfoScore: below zero, the example alone hinders",
     )
-
-
-def _tabulate_extremes(told: Sequence[tuple[SupportExample, tuple[LabelEffect, ...]]], labels: int) -> Table:
-    """Of each example, the label that it helps most and the label that it hinders most."""
-    ends = [(one, sorted(effects, key=lambda effect: effect.effect)) for one, effects in told]
-    return Table(
-        title=_EFFECTS,
-        header=("#", "own label", "helps most", "hinders most"),
-        rows=tuple(
-            (str(one.position + 1), one.label, _show_effect(ordered[-1], 1), _show_effect(ordered[0], -1))
-            for one, ordered in ends
-        ),
-        words=("own label", "helps most", "hinders most"),
-        caption=f"InfoScore over the inputs of one label, of the best and the worst of {labels} labels",
-    )
-
-
-def _show_effect(one: LabelEffect, sign: int) -> str:
-    """Label and figure; a dash if the figure has the other sign."""
-    return f"{one.label} {one.effect:+.4f}" if one.effect * sign > 0 else NOTHING
 
 
 def tabulate_biases(answer: SupportExamples) -> Table | None:

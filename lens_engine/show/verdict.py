@@ -1,184 +1,183 @@
-"""Sentences on what to use: first the one thing to use, then why no other, then what must be known beside."""
+"""What to use, in sentences of a line: the decision, what to expect, what may be as good, where it is weak."""
 
 from collections.abc import Iterable, Iterator
 from statistics import fmean
+from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.result import Contender, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test
+from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, kind_of
+from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
+    describe_form,
+    join_names,
+    quote_label,
     say_expected,
     say_largest_class,
-    say_right,
-    show_accuracy,
 )
 from lens_engine.task.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, StopReason
 
 USE_NOTHING = "Use nothing of this run as it is"
-_NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "word counting", "prompt": "the prompt"}
-_JUDGED: dict[HeadlineKind, str] = {
-    "classifier": "each judged by a classifier that had not seen it",
-    "words": "each judged by the words of the others",
-    "prompt": "each judged by a prompt that does not show it",
-}
+_NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "counting words", "prompt": "the prompt"}
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
-_OTHERS: tuple[HeadlineKind, ...] = ("classifier", "words")
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
+_PARTIAL = (
+    "Partial: the run was stopped; a run that goes on may find better examples.",
+    "Partial: a limit was reached; a larger one may find better examples.",
+)
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
 
 
-def say_verdict(result: SelectionResult, *, is_empty_handed: bool = False) -> str:
-    """What to use first and what to expect of it; after a run that ended early, first why it did.
+class Decision(NamedTuple):
+    """What to use, a sentence each; empty where there is nothing to say."""
 
-    Args:
-        is_empty_handed: whether the run ended before any examples were chosen.
-    """
-    told = [_say_partial(result.stop_reason, is_empty_handed=is_empty_handed), _say_first(result)]
-    told += [*_say_rough(result), *_say_cheaper(result), *_say_more_rows(find_estimate(result, result.first))]
-    if find_chosen(result) is None:
-        told.append("No classifier was made.")
-    return " ".join(filter(None, told))
+    decision: str  #: "Use the classifier."
+    expect: str = ""  #: "Expect 82 to 95 of 100 new texts right (judged by 150 rows)."
+    instead: str = ""  #: "Counting words may be as good."
+    weak: str = ""  #: Weak on “mixed” (11 of 17 right).
 
 
-def _say_first(result: SelectionResult) -> str:
-    first, objective = result.first, result.objective
-    expected, name, is_test = find_expected(result, first), _NAMES[first], find_test(result, first) is not None
-    if expected is None:
-        return "Nothing was judged."
-    if not expected.beats_largest_class(objective):
-        right = say_expected(expected, objective, is_test=is_test)
-        return f"{USE_NOTHING}: {name} is {right}; {say_largest_class(expected, objective)[0]}."
-    use = f"Use {name}"
-    if first == "words" and any(one.judged and _reads_model(one) for one in result.contenders):
-        use = f"You do not need a language model here. {use}"
-    if is_test:
-        return f"{use}: it is {say_expected(expected, objective, is_test=True)}."
-    low, high = map(show_percent, expected.ci95)
-    figures = show_accuracy(expected) + _say_f1(expected, objective)
-    return (
-        f"{use}: expect {low} to {high} of 100 new texts right ({figures}; from {expected.n:,} rows, {_JUDGED[first]})."
-    )
-
-
-def _reads_model(one: Contender) -> bool:
-    return one.kind == "prompt" or one.method in _READERS
-
-
-def _say_f1(one: Accuracy, objective: Objective) -> str:
-    return "" if objective == "accuracy" or one.macro_f1 is None else f", macro-F1 {one.macro_f1:.2f}"
-
-
-def _say_rough(result: SelectionResult) -> Iterator[str]:
-    """That a figure of few rows is rough."""
+def say_decision(result: SelectionResult) -> Decision:
+    """What to use first, what to expect of it, what may be as good, and the labels that it often gets wrong."""
     expected = find_expected(result, result.first)
-    if expected is not None and expected.n < _FEW:
-        low, high = expected.ci95
-        what = show_count(expected.n, "test text" if find_test(result, result.first) else "row")
-        yield f"With {what} this is a rough figure: it may be {show_percent((high - low) / 2)} points off."
+    if expected is None:
+        return Decision("Nothing was judged.")
+    if not expected.beats_largest_class(result.objective):
+        name, (largest,) = _NAMES[result.first], say_largest_class(expected, result.objective)
+        right = say_expected(expected, result.objective, is_test=find_test(result, result.first) is not None)
+        return Decision(f"{USE_NOTHING}.", end_sentence(f"{name} is {right}"), end_sentence(largest))
+    return Decision(_say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result))
 
 
-def _say_cheaper(result: SelectionResult) -> Iterator[str]:
-    """Whether word counting, which costs nothing, may be as good."""
-    chance = _list_chances(find_estimate(result, result.first)).get("words")
-    if result.first == "words" or chance is None:
-        return
-    if chance >= _SURE:
-        name = _NAMES[result.first].capitalize()
-        yield f"{name} is better than counting words in {show_percent(chance)} of 100 samples of the rows."
-    else:
-        yield f"Counting words may be as good: {show_percent(1 - chance)} of 100 samples of the rows say so."
+def say_verdict(result: SelectionResult) -> str:
+    """The decision, and what must be known beside."""
+    return " ".join(filter(None, [*say_decision(result), *say_beside(result)]))
 
 
-def _say_more_rows(estimate: Estimate | None) -> Iterator[str]:
+def say_beside(result: SelectionResult) -> Iterator[str]:
+    """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
+    near, tested = result.counts.near_test_rows, result.counts.test
+    if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
+        yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
+    estimate = find_estimate(result, result.first)
     if estimate is not None and estimate.more_rows is not None:
         points = round(100 * estimate.more_rows)
         worth = f"be worth about {show_count(points, 'point')}" if points > 0 else "hardly change this"
         yield f"50 more labelled rows would {worth}."
+    if find_chosen(result) is None:
+        yield "No classifier was made."
+    if result.stop_reason is not StopReason.COMPLETED:
+        yield _PARTIAL[result.stop_reason is StopReason.BUDGET]
 
 
-def _list_chances(estimate: Estimate | None) -> dict[str, float]:
-    return {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
+def _say_use(result: SelectionResult) -> str:
+    if result.first == "classifier":
+        return "Use the classifier."
+    if result.first == "prompt":
+        return f"Use the prompt ({describe_form(len(result.answer.examples), result.answer.form)})."
+    if any(one.judged and one.method in _READERS for one in result.contenders):
+        return "Count words; you need no language model."
+    return "Count words; no classifier that reads the model was compared."
+
+
+def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
+    low, high = map(show_percent, expected.ci95)
+    if find_test(result, result.first) is not None:
+        judged = f"{round(expected.accuracy * expected.n):,} of {expected.n:,} test texts"
+    else:
+        judged = f"{'roughly; ' * (expected.n < _FEW)}judged by {show_count(expected.n, 'row')}"
+    is_f1 = result.objective == "macro_f1" and expected.macro_f1 is not None
+    f1 = f", macro-F1 {expected.macro_f1:.2f}" if is_f1 else ""
+    return f"Expect {low} to {high} of 100 new texts right ({judged}{f1})."
+
+
+def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
+    """What may be as good; else what word counting reaches, and beside that the prompt."""
+    if near := list_as_good(result):
+        return end_sentence(f"{join_names(near)} may be as good")
+    other: HeadlineKind = "prompt" if result.first == "words" else "words"
+    if (found := find_expected(result, other)) is None:
+        return ""
+    own, theirs = show_percent(expected.accuracy), show_percent(found.accuracy)
+    return end_sentence(f"{_NAMES[other]} gets {theirs} of 100 right, {_NAMES[result.first]} {own}")
+
+
+def list_as_good(result: SelectionResult) -> list[str]:
+    """What is not surely worse than the first choice, by the samples of the rows or on the test texts."""
+    estimate, own = find_estimate(result, result.first), find_expected(result, result.first)
+    chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
+    names = {"words": _NAMES["words"], **_RIVALS}
+    found = [name for rival, name in names.items() if chances.get(rival, 1.0) < _SURE]
+    words = find_test(result, "words")
+    if result.first != "words" and words is not None and own is not None and words.accuracy >= own.accuracy:
+        found = list(dict.fromkeys([_NAMES["words"], *found]))
+    return found
+
+
+def find_answered(result: SelectionResult) -> Answered | None:
+    """The answers of the first choice, row by row; None where it has none."""
+    chosen = find_chosen(result)
+    if result.first != "prompt" and (chosen is None or kind_of(chosen) != result.first):
+        return None
+    name = result.answer.use if result.first == "prompt" else "classifier"
+    return next((one for one in list_answered(result) if one.name == name), None)
+
+
+def _say_weak(result: SelectionResult) -> str:
+    answered = find_answered(result)
+    weak = [] if answered is None else answered.list_weak()
+    told = [f"{quote_label(one.label)} ({one.right} of {one.rows} right)" for one in weak]
+    return f"Weak on {join_names(told)}." if told else ""
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
-    """Why no other, a sentence each: the prompt and its rivals, word counting, the most frequent label."""
-    first, objective = result.first, result.objective
-    beaten = _list_chances(find_estimate(result, first))
-    chances = [f"{name} in {show_percent(beaten[rival])}" for rival, name in _RIVALS.items() if rival in beaten]
-    if chances:
-        yield f"Of 100 samples of the rows, {_NAMES[first]} beats {', and '.join(chances)}."
-    if result.answer.expected is not None:
-        yield from filter(None, [say_prompt(result, result.answer, is_first=first == "prompt")])
-    yield from _say_corrected(result)
-    for kind in (one for one in _OTHERS if one != first):
-        if (expected := find_expected(result, kind)) is not None:
-            right = say_expected(expected, objective, is_test=find_test(result, kind) is not None)
-            yield end_sentence(f"{_NAMES[kind]} is {right}")
-    for largest in say_largest_class(find_expected(result, first), objective):
-        yield end_sentence(largest)
-    near, tested = result.counts.near_test_rows, result.counts.test
-    if find_test(result, first) is not None and near > _MOST_NEAR * tested:
-        yield (
-            f"{near:,} of the {tested:,} test texts {'is' if near == 1 else 'are'} nearly equal to texts that the run "
-            "learned from, so these figures may be too high."
-        )
+    """How often everything else is right, the best first."""
+    rivals = sorted(_list_rivals(result), key=lambda one: -one[1])
+    if rivals:
+        yield f"Right of 100: {', '.join(f'{name} {show_percent(share)}' for name, share in rivals)}."
 
 
-def _say_corrected(result: SelectionResult) -> Iterator[str]:
-    """What label biases make of the prompt, where the sentences before are without them."""
-    for answer in result.support_examples:
-        if answer.use != result.answer.use and answer.label_biases and answer.expected is not None:
-            right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
-            yield f"Where the model gives probabilities, they can be corrected: then the prompt is {right}."
+def _list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
+    """What the first choice was compared with, and how often each is right."""
+    first = find_expected(result, result.first)
+    for kind, name in _NAMES.items():
+        judged = (one.test if result.has_test else one.judged for one in result.contenders if kind_of(one) == kind)
+        expected = find_expected(result, kind) or next(judged, None)
+        if kind != result.first and expected is not None:
+            yield name, expected.accuracy
+    yield from _list_averages(result, result.answer)
+    if first is not None and first.largest_class is not None:
+        yield ALWAYS_THE_LARGEST, first.largest_class
 
 
-def say_prompt(result: SelectionResult, answer: SupportExamples, *, is_first: bool = False) -> str:
-    """How often a prompt is right, and without examples or with random ones; and whether not to use it.
+def _list_averages(result: SelectionResult, answer: SupportExamples) -> Iterator[tuple[str, float]]:
+    """Prompts without examples and with random ones, for the same use: the best of those, and the mean of these.
 
-    Args:
-        is_first: whether another sentence says already how often it is right.
+    Random sets that were dropped count, because the others are no average sets.
     """
+    for method, name in _RIVALS.items():
+        way = (method, answer.use, "fixed")
+        own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == way]
+        found = [one.accuracy for one in ((each.test if answer.test else each.judged) for each in own) if one]
+        if found and method != answer.method:
+            yield name, found[0] if method == "zero_shot" else fmean(found)
+
+
+def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
+    """How often a prompt is right, whether something better can be used, and what other prompts reach."""
     if answer.expected is None:
         return "The prompt was not judged."
-    told = [_say_rival(result, one, answer) for one in _RIVALS if one != answer.method]
-    rivals = end_sentence("; ".join(filter(None, told))) if any(told) else ""
-    right = say_expected(answer.expected, result.objective, is_test=answer.test is not None)
-    if answer.recommended is False:
-        return f"Do not use the prompt where something better can be used: it is {right}. {rivals}".strip()
-    return rivals if is_first else f"The prompt is {right}. {rivals}".strip()
-
-
-def _say_rival(result: SelectionResult, method: str, answer: SupportExamples) -> str:
-    """How often prompts of a method are right, for the same use: the best without examples, the mean of random sets."""
-    own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == (method, answer.use, "fixed")]
-    found = [one for one in ((each.test if answer.test else each.judged) for each in own) if one is not None]
-    if not found:
-        return ""
-    if method == "zero_shot" or not found[1:]:
-        return f"with {_RIVALS[method]}: {say_right(found[0], result.objective)}"
-    mean = fmean(one.accuracy for one in found)  # with those that were dropped: the others are no average sets
-    return f"with {_RIVALS[method]}: {show_share(mean, found[0].n)} in the mean"
-
-
-def _say_partial(reason: StopReason, *, is_empty_handed: bool) -> str:
-    """Why a run ended early, what its result is worth, and what to do; nothing for one that ended by itself."""
-    if reason is StopReason.COMPLETED:
-        return ""
-    if is_empty_handed:
-        return (
-            "Partial: a limit was reached before any examples were chosen, so those of the prompt are random; give a "
-            "larger limit (max_pairs, max_seconds or max_cost)."
-        )
-    if reason is StopReason.BUDGET:
-        return "Partial: a limit was reached; a larger one may find better examples."
-    return "Partial: the run was stopped; a run that goes on may find better examples."
+    told = [f"The prompt is {say_expected(answer.expected, result.objective, is_test=answer.test is not None)}."]
+    told += ["Something better than the prompt can be used."] if answer.recommended is False else []
+    told += [end_sentence(f"with {name}: {show_percent(share)} %") for name, share in _list_averages(result, answer)]
+    return " ".join(told)
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
@@ -192,8 +191,8 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
         return []
     (largest,) = say_largest_class(found[0], objective)
     return [
-        f"nothing that was tested is better than {largest}; look whether a reader could tell the labels by the texts, "
-        "and whether labels are wrong"
+        f"nothing that was tested is better than {largest}. Can a reader tell the labels by the texts? Are labels "
+        "wrong?"
     ]
 
 
@@ -206,7 +205,7 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
         rows: names the rows.
         number: of the rows; 0 if it is not known.
     """
-    found = f"Counting words, without any language model, is right for {show_share(accuracy, 100)} of {rows}"
+    found = f"Counting words is right for {show_share(accuracy, 100)} of {rows}"
     if share is None:
         return f"{found}."
     found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
@@ -215,14 +214,9 @@ def advise_by_words(accuracy: float, share: float | None, rows: str, number: int
         if accuracy >= _ENOUGH:
             return f"{found}. That leaves little for a language model to add."
         return f"{found}. Lens is worth a try where that is not enough."
-    look = (
-        " Word counting mostly finds something in as many rows. Look also whether a reader could tell the labels by "
-        "the texts, and whether this is the column of the labels."
-    )
-    return (
-        f"{found}, which is the level of guessing. How often a language model is right was not measured; a run tells."
-        f"{look * (number >= _MANY)}"
-    )
+    found = f"{found}. That is the level of guessing. How often a language model is right, a run tells."
+    look = " Can a reader tell the labels by the texts? Is this the column of the labels?"
+    return f"{found}{look * (number >= _MANY)}"
 
 
 _ENOUGH = 0.95

@@ -1,12 +1,14 @@
 """Names of forms, uses, steps and phases, and figures in words. A contender has its name from the run."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
 from lens_engine.result import Contender, SupportExamples
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.show.table import NOTHING
-from lens_engine.task.wording import show_percent, show_share
+from lens_engine.task.wording import shorten, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, Phase
 
 HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
@@ -43,6 +45,9 @@ PHASES = {
     Phase.TEST: PhaseWords("Test", "Test"),
 }
 
+_MOST_CHARACTERS = 40
+"""Longest name of a label in a sentence."""
+
 ALWAYS_THE_LARGEST = "always the most frequent label"
 
 
@@ -51,9 +56,40 @@ def name_choice(answer: SupportExamples) -> str:
     return "prompt without examples" if answer.method == "zero_shot" else "prompt"
 
 
+_CLASSIFIERS = {"bag_of_words": "counting words", "embeddings": "classifier of sentence embeddings"}
+
+
+def describe_form(fixed: int, form: PromptForm, what: str = "fixed") -> str:
+    """The examples of a prompt: "8 fixed examples", "8 similar examples", "4 fixed and 4 similar examples"."""
+    own = show_count(fixed, f"{what} example") if fixed else "no examples"
+    if not form.nearest:
+        return own
+    similar = show_count(form.nearest, "similar example")
+    return f"{fixed} {what} and {similar}" if form.kind == "fixed+nearest" else similar
+
+
+def name_way(one: Contender) -> str:
+    """A contender among few, as everybody reads it."""
+    if one.kind == "classifier":
+        return _CLASSIFIERS.get(one.method, "classifier of the model")
+    shown = describe_form(len(one.rows), one.form, "random" if one.method == "random" else "fixed")
+    return f"prompt, {shown}" + ", corrected" * (one.use == "probabilities")
+
+
 def name_contender(one: Contender) -> str:
     """A contender, and whether label biases correct it."""
     return one.name + ", corrected" * (one.use == "probabilities")
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def quote_label(label: str) -> str:
+    """A label in a sentence; a long one is cut."""
+    return f"“{shorten(label, _MOST_CHARACTERS)}”"
 
 
 def name_use(use: Use) -> str:

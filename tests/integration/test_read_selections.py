@@ -325,7 +325,7 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
     assert page.headers["x-content-type-options"] == "nosniff"
-    assert [row for row in range(len(rows)) if rows[row]["text"] in page.text] == [0, 1, 3, 4, 5, 7, 9]
+    assert [row for row in range(len(rows)) if rows[row]["text"] in page.text] == [0, 3, 5, 7, 9]
     known = {"If-None-Match": page.headers["etag"]}
     assert client.get(path, headers=known).status_code == 304
     problem_of(client.get(f"/selections/{selections.queued()}/report"), 409, "not-finished")

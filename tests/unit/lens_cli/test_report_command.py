@@ -15,10 +15,7 @@ from lens_engine.show.report import ResultView
 from tests.unit.lens_engine.show.reported import make_reported
 
 MADE = datetime(2026, 3, 1, 12)
-FACTS = make_reported().provenance
-ABOUT = f"Support examples for {FACTS.model}, chosen by Lens {FACTS.lens}"
-VIEW = ResultView(make_reported(), name="result.json, 2026-03-01", about=ABOUT)
-HTML = write_html(VIEW)
+HTML = write_html(ResultView(make_reported(), name="result.json", made=MADE.date()))
 
 
 @pytest.fixture

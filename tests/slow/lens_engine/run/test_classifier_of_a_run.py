@@ -15,6 +15,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
 from lens_engine.show.sentences import describe_choice
+from lens_engine.task.wording import show_percent
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 
@@ -99,7 +100,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
     (chosen,) = (one for one in result.tested if one.is_chosen)
     assert result.classifier is not None
     assert (chosen.demonstrations, chosen.cross_validated) == (4, result.classifier.quality)
-    assert result.verdict.sentence.startswith("Use the classifier: expect 94 to 100 of 100 new texts right")
+    assert result.verdict.sentence.startswith("Use the classifier. Expect 94 to 100 of 100 new texts right")
     again = Classifier.model_validate_json(result.classifier.model_dump_json())
     assert again.predict(["a sunny day", "a rainy day"], KnowingScorer()).labels == ("positive", "negative")
 
@@ -136,7 +137,8 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
     assert chosen.test is not None
     assert chosen.test == result.classifier.quality
     assert round(chosen.test.accuracy * len(test)) == right
-    assert f"right for {right} of {len(test)}" in describe_choice(result)
+    told = describe_choice(result)
+    assert f"({right} of {len(test)} test texts)" in told or f"the classifier {show_percent(right / len(test))}" in told
 
 
 def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:

@@ -69,7 +69,7 @@ def limit(config: SelectionConfig, seconds: float, **changes: Any) -> SelectionC
 
 def check_shown(result: SelectionResult) -> None:
     for shown in (str(result), result.summary(), result._repr_html_() or ""):
-        assert "word counting" in shown
+        assert "Counting words is" in shown
 
 
 def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
@@ -85,7 +85,6 @@ def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
     assert (result.partial, result.stop_reason) == (True, StopReason.BUDGET)
     assert [one.name for one in result.tested] == ["bag_of_words"]
     assert result.classifier is not None
-    assert "before any examples were chosen" in result.verdict.sentence
     assert "the budget ended before any row was judged: the examples of the prompt are random" in result.warnings
     assert not any("InfoScore" in warning for warning in result.warnings)
     assert result.support_examples[0].recommended is None
@@ -107,7 +106,7 @@ def test_same_run_with_more_time_goes_on(make_planted_problem: Make, make_config
         problem, TableScorer(), config, checkpoints=make_store(store.saved[-1] if store.saved else None)
     )
 
-    assert "random" in early.verdict.sentence
+    assert any("are random" in warning for warning in early.warnings)
     assert resumed.digest == whole.digest
 
 

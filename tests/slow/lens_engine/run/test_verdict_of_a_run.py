@@ -17,11 +17,12 @@ from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Prefix
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView
+from lens_engine.show.verdict import say_decision
 from lens_engine.task.template import Task
 from lens_engine.testing import StatesTableScorer
 from lens_engine.types import Example, States
 
-OPTIONS = {"search.sets": 4, "search.forms": "fixed", "rows.search": 0}
+OPTIONS = {"search.sets": 4, "search.forms": "fixed", "rows.search": 0, "classifier.embeddings": None}
 BY_F1 = {"objective": "macro_f1"}
 WORDS = {"classifier": {"kind": "bag_of_words"}}
 NONE = {"classifier": {"kind": "none"}}
@@ -71,12 +72,12 @@ def in_command(result: SelectionResult) -> str:
 @pytest.mark.parametrize(
     ("shares", "options", "first", "told", "recommended"),
     [
-        (Shares(prompt=(60, 60), states=(90, 90)), {}, "classifier", "right for 108 of 120 ", False),
-        (Shares(prompt=(60, 60), states=(90, 90)), BY_F1, "classifier", "right for 108 of 120 ", False),
-        (Shares(prompt=(95, 90), states=(60, 60)), {}, "prompt", "right for 108 of 120 ", True),
-        (Shares(words=(90, 80)), WORDS, "words", "right for 96 of 120 ", False),
-        (Shares(words=(100, 100), states=(100, 100)), {}, "words", "You do not need a language model here", False),
-        (Shares(prompt=(90, 60), alone=(60, 90)), NONE, "prompt", "right for 72 of 120 ", True),
+        (Shares(prompt=(60, 60), states=(90, 90)), {}, "classifier", "(108 of 120 test texts", False),
+        (Shares(prompt=(60, 60), states=(90, 90)), BY_F1, "classifier", "(108 of 120 test texts", False),
+        (Shares(prompt=(95, 90), states=(60, 60)), {}, "prompt", "(108 of 120 test texts", True),
+        (Shares(words=(90, 80)), WORDS, "words", "(96 of 120 test texts", False),
+        (Shares(words=(100, 100), states=(100, 100)), {}, "words", "Count words; you need no language model.", False),
+        (Shares(prompt=(90, 60), alone=(60, 90)), NONE, "prompt", "(72 of 120 test texts", True),
     ],
 )
 def test_verdict_names_the_first_choice_with_the_figure_of_the_test_rows(
@@ -92,20 +93,6 @@ def test_verdict_names_the_first_choice_with_the_figure_of_the_test_rows(
     assert told in sentence
     assert result.answer.recommended is recommended
     view = ResultView(result)
-    shown = (result.summary(), repr(result), in_command(result), write_html(view), write_fragment(*view.sections))
-    assert all(sentence in " ".join(one.split()) for one in shown)
-    assert ("need a language model" in sentence) == (first == "words")
-
-
-def test_without_test_rows_the_verdict_says_what_to_expect_and_how_roughly() -> None:
-    shares = Shares(prompt=(60, 60), states=(90, 90))
-    problem = Problem(Task.for_labels(["even", "odd"]), make_rows(shares, 0, 40))
-
-    result = select_support_examples(problem, KnowingScorer(), resolve_config("quick", OPTIONS), progress=False)
-
-    estimate = result.classifier_estimate
-    assert result.first == "classifier"
-    assert estimate is not None
-    low, high = (round(100 * one) for one in estimate.ci95)
-    assert f"expect {low} to {high} of 100 new texts right" in result.verdict.sentence
-    assert "rough" in result.verdict.sentence
+    assert all(sentence in " ".join(one.split()) for one in (result.summary(), repr(result), in_command(result)))
+    assert all(say_decision(result).weak in one for one in (write_html(view), write_fragment(view.choice)))
+    assert ("Count words" in sentence) == (first == "words")

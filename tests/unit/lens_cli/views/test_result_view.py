@@ -16,7 +16,7 @@ from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
 from lens_engine.types import Phase
-from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
+from tests.unit.lens_cli.results import VERDICT, make_result
 
 PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), Phase.JUDGE: Cost(800, 10_000)}
 
@@ -59,7 +59,6 @@ def test_result_shows_choice_cost_digest_and_warnings() -> None:
     ):
         assert sentence in text
     assert describe_choice(result).startswith(VERDICT.sentence)
-    assert "Do not use" not in text
 
 
 def test_summary_fits_a_screen_with_what_to_use_first() -> None:
@@ -77,12 +76,6 @@ def test_summary_fits_a_screen_with_what_to_use_first() -> None:
 def test_summary_marks_what_to_use() -> None:
     assert [way.name for way in list_ways(make_result()) if way.is_first] == ["classifier of the model"]
     assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 example"]
-
-
-def test_prompt_that_is_not_recommended_says_so() -> None:
-    answer = make_answer("prompt", recommended=False)
-    text = shown(show_result, make_result(support_examples=(answer, make_answer("probabilities"))))
-    assert "Do not use the prompt where something better can be used: it is right" in " ".join(text.split())
 
 
 def test_cached_pairs_are_shown_separately() -> None:
@@ -117,7 +110,7 @@ def test_what_rows_do_a_bag_of_words_and_the_budget_are_shown() -> None:
     for name in ("labelled", "search", "judging", "test"):
         assert [name, f"{getattr(counts, name):,}"] in lines
     assert ["fit", "rows", "440"] in lines
-    assert "without any language model, is right for 70 % of the labelled rows of this run" in text
+    assert "Counting words is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
     assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
 
@@ -126,4 +119,4 @@ def test_what_rows_do_a_bag_of_words_and_the_budget_are_shown() -> None:
 def test_budget_that_filtering_takes_whole_is_said(max_pairs: int, says_so: bool) -> None:
     estimate = CostEstimate(PHASES, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
     text = " ".join(shown(show_estimate, estimate).split())
-    assert ("before any set of examples is tried: that takes more than 1,200" in text) is says_so
+    assert ("before any set of examples is tried, which takes more than 1,200" in text) is says_so

@@ -150,7 +150,7 @@ def test_prompts_and_record_are_those_of_the_task() -> None:
     assert ended.render_prompt([example], "a") == task.render_prompt([example], "a")
     record = TaskRecord.model_validate_json(TaskRecord.of(ended).model_dump_json())
     assert record.task() == ended
-    assert "so each is scored with what ends it in a prompt: '.'" in describe_asking(record)
+    assert "so each is scored with its end: '.'" in describe_asking(record)
     assert "each is scored with" not in describe_asking(TaskRecord.of(task))
 
 

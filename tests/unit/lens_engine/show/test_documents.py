@@ -10,7 +10,7 @@ from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView, Texts
-from lens_engine.show.verdict import say_rest
+from lens_engine.show.verdict import say_beside
 from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
 from tests.unit.lens_engine.show.reported import LABELS, make_reported
@@ -24,13 +24,12 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("contenders", 2, "tokens"), 731.4, "731"),
     (("contenders", 3, "tokens_held"), 1234.0, "1,234"),
     (("contenders", 4, "usd"), 1.31, "1.31 USD"),
-    (("contenders", 6, "judged", "n"), 4321, "4,321"),
-    (("tested", 3, "test", "accuracy"), 0.6173, "62 %"),
-    (("support_examples", 0, "test", "accuracy"), 0.6173, "62 %"),
-    (("classifier_estimate", "beats", 0, "chance"), 0.43, "beats no examples in 43"),
+    (("tested", 3, "test", "accuracy"), 0.6173, "123 of 200 test texts"),
+    (("support_examples", 0, "test", "accuracy"), 0.6173, "the prompt 62"),
+    (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words, no examples and random examples may"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
-    (("support_examples", 1, "examples", 0, "info_score"), 0.0937, "+0.0937"),
-    (("support_examples", 1, "label_biases", 0, "bias"), -0.7713, "-0.7713"),
+    (("support_examples", 0, "examples", 0, "info_score"), 0.0937, "+0.0937"),
+    (("support_examples", 0, "label_biases", 0, "bias"), -0.7713, "-0.7713"),
     (("support_examples", 0, "test", "ece"), 0.2345, "off by 23 points"),
     (("answers", "classifier", 0), 3, "answered technical"),
     (("answers", "classifier_probabilities", 7), 0.9127, "91 %"),
@@ -178,10 +177,10 @@ def test_near_repeats_stand_beside_the_figures(near: int, is_said: bool) -> None
     result = make_reported()
     counts = result.counts.model_copy(update={"near_test_rows": near})
     result = result.model_copy(update={"counts": counts})
-    (text,) = (one.text for one in ResultView(result).sections[:1])
-    assert (f"{near} of the 200 test texts are nearly equal to texts" in " ".join(text)) == is_said
+    for shown in (" ".join(dict(ResultView(result).box.lines)["Expect"]), " ".join(ResultView(result).choice.text)):
+        assert (f"{near} test texts are nearly equal to labelled texts" in shown) == is_said
     untested = result.model_copy(update={"tested": (), "answers": make_answers()})
-    assert not any("nearly equal" in one for one in say_rest(untested)), "there is no figure"
+    assert not any("nearly equal" in one for one in say_beside(untested)), "there is no figure"
 
 
 def test_each_way_to_answer_has_one_table_of_thresholds() -> None:

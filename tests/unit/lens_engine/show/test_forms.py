@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.views.result import show_result
-from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import describe_retrieval
@@ -61,13 +61,3 @@ def test_pool_that_is_elsewhere_has_no_number() -> None:
     assert describe_retrieval(result, result.answer) == (
         "For each text the prompt shows the 2 most similar rows of the pool, nearest last."
     )
-
-
-def test_use_of_another_form_has_its_own_sentence() -> None:
-    result = take_form(make_result())
-    first, second = result.support_examples
-    mixed = result.model_copy(update={"support_examples": (first, second.fixed)})
-    text = " ".join(write_html(ResultView(mixed)).split())
-    assert isinstance(second.fixed, SupportExamples)
-    assert NEAREST in text
-    assert "Examples, in order (corrected)" in text

@@ -58,8 +58,8 @@ def test_run_below_the_largest_class_recommends_no_classifier() -> None:
     result = find(NOTHING_TO_LEARN)
     share = result.tested[0].cross_validated.largest_class
     assert share is not None
-    assert result.verdict.sentence.startswith("Use nothing of this run as it is: ")
-    assert f"always the most frequent label: {show_share(share, 160)}" in result.verdict.sentence
+    assert result.verdict.sentence.startswith("Use nothing of this run as it is. ")
+    assert f"Always the most frequent label: {show_share(share, 160)}." in result.verdict.sentence
     assert sum("nothing that was tested is better than" in warning for warning in result.warnings) <= 1
     assert f"always the most frequent label {show_percent(share)} %" in " ".join(result.summary().split())
     assert "always the most frequent label" in str(ResultView(result).accuracies.charts[0])
@@ -70,7 +70,7 @@ def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_
     problem = Problem(Task.for_examples(NOTHING_TO_LEARN), NOTHING_TO_LEARN)
     estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", OPTIONS))
     for advice in (suggestion.advice or "", describe_estimate(estimate)[-1]):
-        assert "the level of guessing. How often a language model is right was not measured; a run tells." in advice
+        assert "That is the level of guessing. How often a language model is right, a run tells." in advice
         assert "column" not in advice
         assert "worth a try" not in advice
 
@@ -83,7 +83,7 @@ def test_suggestion_and_estimate_say_that_words_at_the_level_of_guessing_do_not_
         (0.63, 0.62, 0, "worth a try where that is not enough."),
         (0.7, 0.7, 999, "a run tells."),
         (0.7, 0.9, 0, "a run tells."),
-        (0.7, 0.7, 1000, "whether this is the column of the labels."),
+        (0.7, 0.7, 1000, "Is this the column of the labels?"),
         (0.97, 0.5, 120, "leaves little for a language model to add."),
         (0.97, 0.98, 120, "a run tells."),
         (0.96, 0.95, 120, "a run tells."),

@@ -14,10 +14,8 @@ from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_co
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
-from lens_engine.show.words import name_contender
 from lens_engine.task.wording import shorten
 from tests.unit.lens_cli.results import (
-    CONTENDERS,
     JUDGED,
     QUALITY,
     make_answer,
@@ -25,6 +23,7 @@ from tests.unit.lens_cli.results import (
     make_result,
     make_tested,
 )
+from tests.unit.lens_engine.show.test_verdict import make_untested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -46,15 +45,6 @@ def test_every_contender_has_its_figures_and_the_chosen_are_marked() -> None:
     assert table.rows[3] == ("no examples", "91 % (84–95)", "100", "–", "41", "0")
     assert table.marked == {0, 1, 2}
     assert table.caption.endswith("1 other was dropped after a part of the rows")
-
-
-def test_dropped_contenders_have_a_table_of_their_own() -> None:
-    table = tabulate_contenders(make_result(), dropped=True)
-    assert table is not None
-    assert [name for name, *_ in table.rows] == ["random 2"]
-    kept = make_result(contenders=CONTENDERS[:4])
-    assert tabulate_contenders(kept, dropped=True) is None
-    assert tabulate_contenders(make_result(contenders=())) is None
 
 
 def test_columns_are_those_of_which_something_is_known() -> None:
@@ -80,13 +70,12 @@ def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> 
 
 
 def test_bars_are_of_test_texts_where_there_are_any() -> None:
-    assert [one.label for one in list_bars(make_result())] == [
-        name_contender(one) for one in CONTENDERS if one.test is not None and not one.is_dropped
-    ]
-    untested = tuple(one.model_copy(update={"test": None}) for one in CONTENDERS)
-    assert [one.label for one in list_bars(make_result(contenders=untested))] == [
-        name_contender(one) for one in CONTENDERS if not one.is_dropped
-    ]
+    named = ["prompt, 1 fixed example", "classifier of the model", "prompt, 2 random examples", "counting words"]
+    assert [one.label for one in list_bars(make_result())] == named
+    named.insert(2, "prompt, no examples")
+    bars = list_bars(make_untested())
+    assert [one.label for one in bars] == named
+    assert [one.value for one in bars[:3]] == [0.88, 0.88, 0.91], "of what was chosen, what to expect"
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.result import Chance, Estimate, SelectionResult
+from lens_engine.result import Chance, Estimate, SelectionResult, SupportExamples
 from lens_engine.result.headline import kind_of, list_headlines
-from lens_engine.show.verdict import USE_NOTHING, say_prompt, say_rest, say_verdict
+from lens_engine.retrieval.form import PromptForm
+from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
+from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
-from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, TESTED, make_answer, make_contender, make_result
+from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, TESTED, make_answer, make_contender, make_result
 
 FEW = ESTIMATE.model_copy(update={"n": 24, "ci95": (0.69, 0.96), "more_rows": None})
 WORDS = make_contender("word counting", "bag_of_words", None, tokens=0.0)
@@ -25,92 +27,122 @@ def make_untested(first: HeadlineKind = "classifier", **changes: Any) -> Selecti
     return make_result(first=first, **(values | changes))
 
 
+def make_confused(*wrong: int) -> SelectionResult:
+    """A tested result that gets the last rows of each label wrong."""
+    gold = [label for label, number in enumerate((4, *[20] * len(wrong))) for _ in range(number)]
+    answers = [0] * 4 + [
+        0 if place >= 20 - number else label + 1 for label, number in enumerate(wrong) for place in range(20)
+    ]
+    labels = tuple(LabelWord(label=one, word=one) for one in ("rare", "good", "mixed", "bad", "fair")[: len(wrong) + 1])
+    found = make_answers(is_test=True, rows=range(len(gold)), gold=gold, classifier=answers)
+    return make_result(answers=found, task=TaskRecord(template="{text} {label}", label_words=labels, separator=""))
+
+
+AS_GOOD = "Counting words and random examples may be as good."
+SURE = ESTIMATE.model_copy(update={"beats": (Chance(rival="words", chance=0.98),)})
+LOW = Estimate.model_validate(ESTIMATE.model_dump() | {"largest_class": 0.9})
+BY_F1 = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})
+TESTED_WORDS = tuple(one.model_copy(update={"test": QUALITY}) for one in TESTED)
+EXPECT = "Use the classifier. Expect 80 to 93 of 100 new texts right (judged by 100 rows)."
+RIGHT = "Use the classifier. Expect 86 to 94 of 100 new texts right (181 of 200 test texts)."
+
+
+def make_formed(rows: int, **form: Any) -> SelectionResult:
+    answer = make_answer("prompt", form=PromptForm(**form), examples=make_answer("prompt").examples[:rows], test=None)
+    return make_untested("prompt", support_examples=(answer, answer))
+
+
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "told"),
     [
-        (make_result(), "Use the classifier: it is right for 181 of 200 test texts (91 %). Counting words may be"),
+        (make_result(), f"{RIGHT} {AS_GOOD}"),
+        (make_untested(), f"{EXPECT} {AS_GOOD}"),
+        (make_formed(1), f"{EXPECT.replace('the classifier', 'the prompt (1 fixed example)')} {AS_GOOD}"),
+        (make_formed(0), f"{EXPECT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
         (
-            make_untested(),
-            "Use the classifier: expect 80 to 93 of 100 new texts right (88 %; from 100 rows, each judged by a "
-            "classifier that had not seen it). Counting words may be as good: 41 of 100 samples of the rows say so. "
-            "50 more labelled rows would be worth about 2 points.",
+            make_formed(0, kind="nearest", nearest=8),
+            f"{EXPECT.replace('the classifier', 'the prompt (8 similar examples)')} {AS_GOOD}",
         ),
         (
-            make_untested("prompt"),
-            "Use the prompt: expect 80 to 93 of 100 new texts right (88 %; from 100 rows, each judged by a prompt that "
-            "does not show it).",
+            make_formed(1, kind="fixed+nearest", nearest=4),
+            f"{EXPECT.replace('the classifier', 'the prompt (1 fixed and 4 similar examples)')} {AS_GOOD}",
         ),
         (
             make_untested("words"),
-            "You do not need a language model here. Use word counting: expect 74 to 85 of 100 new texts right (80 %; "
-            "from 200 rows, each judged by the words of the others).",
+            "Count words; you need no language model. Expect 74 to 85 of 100 new texts right (judged by 200 rows). The "
+            "prompt gets 88 of 100 right, counting words 80.",
         ),
-        (make_untested("words", contenders=(WORDS,)), "Use word counting: expect 84 to 95 of 100 new texts right"),
-        (make_untested(classifier_estimate=FEW), "With 24 rows this is a rough figure: it may be 14 points off."),
-        (make_untested("prompt", support_examples=(make_answer("prompt", test=None, estimate=None),)), "Nothing was"),
-        (make_untested(tested=()), "No classifier was made."),
-        (make_untested(stop_reason=StopReason.BUDGET), "Partial: a limit was reached; a larger one may find better"),
+        (
+            make_untested("words", contenders=(WORDS, CONTENDERS[1])),
+            "Count words; no classifier that reads the model was compared. Expect 84 to 95 of 100 new texts right "
+            "(judged by 100 rows). The prompt gets 88 of 100 right, counting words 91.",
+        ),
+        (
+            make_untested(classifier_estimate=FEW),
+            f"Use the classifier. Expect 69 to 96 of 100 new texts right (roughly; judged by 24 rows). {AS_GOOD}",
+        ),
+        (make_result(provenance=BY_F1), f"{RIGHT[:-2]}, macro-F1 0.90). {AS_GOOD}"),
+        (make_untested(classifier_estimate=SURE), f"{EXPECT} Counting words gets 80 of 100 right, the classifier 88."),
+        (make_result(classifier_estimate=SURE, tested=TESTED_WORDS), f"{RIGHT} Counting words may be as good."),
+        (
+            make_untested(classifier_estimate=LOW),
+            f"{USE_NOTHING}. The classifier is right for about 88 % (80–93) of new texts. Always the most frequent "
+            "label: 90 %.",
+        ),
+        (
+            make_untested("prompt", support_examples=(make_answer("prompt", test=None, estimate=None),)),
+            "Nothing was judged.",
+        ),
+        (make_confused(0, 9), f"{RIGHT} {AS_GOOD} Weak on “mixed” (11 of 20 right)."),
+        (make_confused(9, 0, 12, 0), f"{RIGHT} {AS_GOOD} Weak on “bad” (8 of 20 right) and “good” (11 of 20 right)."),
+        (make_confused(5, 5, 5), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 1), f"{RIGHT} {AS_GOOD}"),
     ],
-    ids=["tested", "classifier", "prompt", "words", "words alone", "few", "unjudged", "no classifier", "partial"],
 )
-def test_verdict_says_what_to_expect(result: SelectionResult, said: str) -> None:
-    assert said in say_verdict(result)
+def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str) -> None:
+    found = say_decision(result)
+    assert " ".join(filter(None, found)) == told
+    assert all(len(one.split()) <= 16 for one in found)
+    assert say_verdict(result).startswith(told)
 
 
 @pytest.mark.parametrize(
-    ("more_rows", "said"),
-    [(0.018, "be worth about 2 points"), (0.01, "be worth about 1 point."), (-0.004, "hardly change this"), (None, "")],
+    ("changes", "said"),
+    [
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.018})}, "be worth about 2 points."),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.01})}, "be worth about 1 point."),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, "hardly change this."),
+        ({"classifier_estimate": FEW}, "judged by 24 rows). Counting words and random examples may be as good."),
+        ({"tested": ()}, "No classifier was made."),
+        ({"stop_reason": StopReason.BUDGET}, "Partial: a limit was reached; a larger one may find better examples."),
+    ],
 )
-def test_worth_of_more_rows_is_said_where_it_is_known(more_rows: float | None, said: str) -> None:
-    verdict = say_verdict(make_untested(classifier_estimate=ESTIMATE.model_copy(update={"more_rows": more_rows})))
-    assert said in verdict
-    assert ("50 more labelled rows" in verdict) == (more_rows is not None)
+def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dict[str, Any], said: str) -> None:
+    assert say_verdict(make_untested(**changes)).endswith(said)
 
 
-def test_word_counting_that_is_surely_worse_is_not_said_to_be_as_good() -> None:
-    sure = ESTIMATE.model_copy(update={"beats": (Chance(rival="words", chance=0.98),)})
-    verdict = say_verdict(make_untested(classifier_estimate=sure))
-    assert "The classifier is better than counting words in 98 of 100 samples of the rows." in verdict
-    assert "as good" not in verdict
-    assert "language model" not in verdict
+def test_rest_says_how_often_everything_else_is_right() -> None:
+    told = "Right of 100: no examples 91, random examples 91, the prompt 88, counting words 80."
+    assert list(say_rest(make_untested())) == [told]
+    words = make_untested("words", classifier_estimate=None, contenders=(*CONTENDERS[5:6], *CONTENDERS[:5]))
+    assert [one.partition(", the classifier")[2] for one in say_rest(words)] == [" 80."], "the best that was judged"
+    (told,) = say_rest(make_untested(classifier_estimate=LOW))
+    assert told.endswith(", always the most frequent label 90, the prompt 88, counting words 80.")
 
 
-def test_nothing_that_is_below_the_most_frequent_label_is_recommended() -> None:
-    low = Estimate.model_validate(ESTIMATE.model_dump() | {"largest_class": 0.9})
-    assert say_verdict(make_untested(classifier_estimate=low)).startswith(
-        f"{USE_NOTHING}: the classifier is right for about 88 % (80–93) of new texts; always the most frequent label: "
-        "90 %."
-    )
-
-
-def test_macro_f1_is_said_where_it_decides() -> None:
-    facts = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})
-    assert "(88 %, macro-F1 0.87; from 100 rows" in say_verdict(make_untested(provenance=facts))
-    assert "test texts (91 %), macro-F1 0.90." in say_verdict(make_result(provenance=facts))
-
-
-def test_rest_says_how_often_each_other_way_is_right() -> None:
-    assert list(say_rest(make_untested())) == [
-        "Of 100 samples of the rows, the classifier beats no examples in 97, and random examples in 81.",
-        "The prompt is right for about 88 % (80–93) of new texts. With no examples: 91 of 100 (91 %); with random "
-        "examples: 91 % in the mean.",
-        "Where the model gives probabilities, they can be corrected: then the prompt is right for about 88 % (80–93) "
-        "of new texts.",
-        "Word counting is right for about 80 % (74–85) of new texts.",
-    ]
-    first, *_ = list(say_rest(make_untested("words")))
-    assert first.startswith("The prompt is right for")
-
-
-def test_prompt_is_compared_on_the_rows_of_its_own_figure() -> None:
-    assert say_prompt(make_result(), make_answer("prompt")) == (
-        "The prompt is right for 181 of 200 test texts (91 %). With random examples: 160 of 200 (80 %)."
-    )
-    unwanted = say_prompt(make_result(contenders=()), make_answer("prompt", recommended=False), is_first=True)
-    assert unwanted == (
-        "Do not use the prompt where something better can be used: it is right for 181 of 200 test texts (91 %)."
-    )
-    assert say_prompt(make_result(), make_answer("prompt", test=None, estimate=None)) == "The prompt was not judged."
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %). With random examples: 80 %."),
+        (
+            make_answer("probabilities", recommended=False, test=None),
+            "The prompt is right for about 88 % (80–93) of new texts. Something better than the prompt can be used.",
+        ),
+        (make_answer("prompt", test=None, estimate=None), "The prompt was not judged."),
+    ],
+)
+def test_prompt_is_compared_on_the_rows_of_its_own_figure(answer: SupportExamples, said: str) -> None:
+    assert say_prompt(make_result(), answer) == said
 
 
 @pytest.mark.parametrize(

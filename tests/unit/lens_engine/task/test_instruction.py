@@ -56,7 +56,7 @@ def test_chat_has_the_instruction_once_in_the_system_message() -> None:
     assert chat.render_prefix([]) == ()
     assert repr(system) in describe_asking(TaskRecord.of(chat))
     assert describe_asking(TaskRecord.of(TASK)).endswith("The instruction before all examples: 'Which {text}?'.")
-    assert describe_asking(TaskRecord.of(EndedTask(TASK, "."))).endswith("ends it in a prompt: '.'.")
+    assert describe_asking(TaskRecord.of(EndedTask(TASK, "."))).endswith("scored with its end: '.'.")
     plain = describe_asking(TaskRecord.of(Task("{text} {label}", WORDS)))
     assert plain == "After the examples stands the text to classify: '{text}'. The model goes on."
     letters = ask_for_letters(TASK)
