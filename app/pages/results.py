@@ -54,7 +54,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
     view = _find_view(services, job)
     warning = "" if view is None else warn_of_unjudged(view.result.answer)
-    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
+    shown: dict[str, Any] = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
     if view is not None:  # whose table of suspicious labels has fields to correct them
         shown |= {"suspicious": replace(view.suspicious, tables=()), "lines": list_suspicious(view)}
     return shown | {"types": FILE_TYPES, "key": uuid4().hex}

@@ -1,7 +1,7 @@
 """Rows of a result: what each way to answer says of them, and a run again with labels that a person has corrected."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
@@ -26,7 +26,6 @@ from lens_engine.reading import parse_inline
 from lens_engine.show.answers import Answered
 from lens_engine.show.report import ResultView
 from lens_engine.task.wording import shorten, show_count
-from lens_engine.types import Example
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 
@@ -64,12 +63,8 @@ def list_lines(answered: Sequence[Answered]) -> list[Line]:
     own = [dict(zip(one.rows, one.answers, strict=True)) for one in answered]
     gold = {row: place for one in answered for row, place in zip(one.rows, one.gold, strict=True)}
 
-    def name(place: int | None) -> str | None:
-        return None if place is None else answered[0].labels[place]
-
-    lines = [
-        Line(row, answered[0].labels[place], tuple(name(each.get(row)) for each in own)) for row, place in gold.items()
-    ]
+    names = dict(enumerate(answered[0].labels))
+    lines = [Line(row, names[place], tuple(names.get(one.get(row, -1)) for one in own)) for row, place in gold.items()]
     return sorted(lines, key=lambda one: (not one.is_wrong, not one.differs, one.row))
 
 
@@ -106,14 +101,6 @@ def show_rows(
     return visit.answer("rows.html", None, **shown, part=part, labels=labels, cell=cell)
 
 
-@router.post("/{selection_id}/without")
-async def run_without_suspicious(visit: VisitDep, selection_id: SelectionIdDep) -> HTMLResponse:
-    """Begin a selection of the same files without the rows whose label looks wrong, asked for as this one was."""
-    ids = await do_large(visit.request, leave_out_suspicious, selection_id)
-    query = "&".join(f"{name.removesuffix('_id').removesuffix('_dataset')}={one}" for name, one in ids.items())
-    return visit.go_to(f"/pages/new?{query}&of={selection_id}")
-
-
 @router.post("/{selection_id}/corrected")
 async def run_corrected(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) -> HTMLResponse:
     """Run a selection again with other labels for some rows, and show it."""
@@ -130,68 +117,35 @@ def read_changes(fields: FormData) -> Changes:
     found: dict[str, dict[int, str | None]] = {}
     for name, label in fields.multi_items():
         if label and (field := _FIELD.fullmatch(name)):
-            found.setdefault(field[1], {})[int(field[2])] = str(label)
+            found.setdefault(field[1], {})[int(field[2])] = str(label).strip() or None
     return found
 
 
-def leave_out_suspicious(services: Services, owner_id: str, selection_id: str) -> dict[str, str]:
-    """Store the rows of a selection without those whose label looks wrong; as `_change`."""
-    view = results.get_view(services, owner_id, selection_id)
-    left_out: dict[int, str | None] = {one.row: None for one in view.result.suspicious_labels}
-    return _change(services, owner_id, selection_id, {"dataset": left_out})
-
-
 def repeat_with_labels(services: Services, owner_id: str, selection_id: str, changes: Changes, key: str) -> Accepted:
-    """Store the rows of a selection with other labels, and submit it again as it was asked for.
+    """Store the files of a selection with other labels, and submit it again as it was asked for.
 
     Args:
         key: of the page, which may send the same changes twice.
 
     Raises:
-        As `_change` and `submit_selection`.
+        NotFound: the owner has no such selection.
+        RefusedInput, OwnerFull, others: as `keep_rows` and `submit_selection`.
     """
-    ids = _change(services, owner_id, selection_id, changes)
     with services.database.session_scope() as session:
         job = selections.get(session, owner_id, selection_id)
-        spec, name = StoredSpec.model_validate(job.spec), job.name
-    body = JsonBody({"spec": build_again(spec, name), **ids})
+        spec = build_again(StoredSpec.model_validate(job.spec), job.name)
+    ids = {"dataset": job.dataset_id, "test": job.test_dataset_id}
+    ids |= {part: _store(services, owner_id, one, labels) for part, labels in changes.items() if (one := ids[part])}
+    body = JsonBody({"spec": spec, "dataset_id": ids["dataset"], "test_dataset_id": ids["test"]})
     return submit_selection(services, owner_id, body, f"{key[:64]}-{body.digest()}" if key else None)
 
 
-def _change(services: Services, owner_id: str, selection_id: str, changes: Changes) -> dict[str, str]:
-    """Store the files of a selection with changed rows. Returns the ids by the field of a submission.
-
-    Raises:
-        NotFound, NotFinished, NoResult: the selection has no result.
-        RefusedInput, OwnerFull: too few rows are left, or the owner has too many bytes stored.
-    """
+def _store(services: Services, owner_id: str, dataset_id: str, labels: Mapping[int, str | None]) -> str:
     with services.database.session_scope() as session:
-        job = selections.get(session, owner_id, selection_id)
-        ids = {"dataset": job.dataset_id, "test": job.test_dataset_id}
-    fields = {"dataset": "dataset_id", "test": "test_dataset_id"}
-    return {
-        fields[part]: _store_changed(services, owner_id, one, changes.get(part, {}))
-        for part, one in ids.items()
-        if one is not None
-    }
-
-
-def _store_changed(services: Services, owner_id: str, dataset_id: str, labels: Mapping[int, str | None]) -> str:
-    if not labels:
-        return dataset_id
-    with services.database.session_scope() as session:
-        known = datasets.get(session, owner_id, dataset_id)
-        rows = load_rows(session, dataset_id)
+        name, rows = datasets.get(session, owner_id, dataset_id).name, load_rows(session, dataset_id)
+    found = [{"text": one.text, "label": labels.get(one.row, one.label)} for one in rows]
     with invalid_inputs():
-        parsed = parse_inline(list(_relabel(rows, labels)), parsing_limits(services.settings))
-    left_out = len(rows) - len(parsed.examples)
-    what = f"without {show_count(left_out, 'row')}" if left_out else f"with {show_count(len(labels), 'other label')}"
+        parsed = parse_inline([one for one in found if one["label"]], parsing_limits(services.settings))
+    name = name and shorten(f"{name}, {show_count(len(labels), 'row')} corrected", _MOST_CHARACTERS)
     with services.database.session_scope() as session:
-        name = None if known.name is None else shorten(f"{known.name} {what}", _MOST_CHARACTERS)
         return str(datasets.keep_rows(session, owner_id, services.settings, parsed, name).answer["id"])
-
-
-def _relabel(rows: Iterable[Example], labels: Mapping[int, str | None]) -> Iterator[dict[str, str]]:
-    for one in rows:
-        if (label := labels.get(one.row, one.label)) is not None:
-            yield {"text": one.text, "label": label}
