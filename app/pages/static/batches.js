@@ -58,7 +58,8 @@
     const counts = new Map();
     for (const { label } of answers) counts.set(label ?? "no answer", (counts.get(label ?? "no answer") ?? 0) + 1);
     const shown = [...counts].sort((one, other) => other[1] - one[1]).slice(0, 10);
-    return shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ");
+    const unsure = answers.filter(({ label, probabilities }) => label && probabilities && Math.max(...probabilities) < 0.6).length;
+    return `${shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ")}${unsure ? `; ${unsure.toLocaleString()} below 60 %` : ""}`;
   }
 
   // A cell that a spreadsheet would run as a formula begins with an apostrophe, as in files of the service.

@@ -10,7 +10,6 @@ from tests.browser.page import Page
 from tests.browser.states import open_state, run
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_bag_of_words, make_result, make_rows
-from tests.unit.lens_engine.show.reported import make_reported
 
 
 def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
@@ -26,7 +25,7 @@ def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
     tab.press_button("Read these columns")
 
     tab.see("60 rows, 2 labels")
-    tab.unfold("The first rows, as they were read")
+    tab.unfold("How the file was read")
     tab.see("Text (column second)")
 
 
@@ -35,18 +34,18 @@ def test_sample_leads_to_the_form(tab: Page) -> None:
     tab.follow("Try the sample: 480 support messages")
 
     tab.see("480 rows, 4 labels; 240 test rows.")
-    tab.see("the model answers here")
+    tab.see("How thorough?")
 
 
-def test_selection_runs_again_without_its_suspicious_rows(tab: Page, stage: Selections) -> None:
-    odd = SuspiciousLabel(row=7, label="account", likelier="billing", probability=0.03, probability_of_likelier=0.9)
-    tab.open(f"/pages/selections/{stage.succeeded(make_reported(suspicious_labels=(odd,)))}")
+def test_selection_runs_again_without_a_suspicious_row(tab: Page, stage: Selections) -> None:
+    odd = SuspiciousLabel(row=7, label="negative", likelier="positive", probability=0.03, probability_of_likelier=0.9)
+    tab.open(f"/pages/selections/{stage.succeeded(make_result().model_copy(update={'suspicious_labels': (odd,)}))}")
 
-    tab.press_button("Leave these rows out and run again …")
+    Select(tab.field("Label of row 8")).select_by_visible_text("– leave this row out –")
+    tab.press_button("Repeat with these labels")
 
     tab.see("59 rows, 2 labels")
-    assert tab.field("How each example is written").get_attribute("value") == "{text} It was {label}."
-    assert tab.field("Word of positive").get_attribute("value") == "great"
+    tab.see("It waits")
 
 
 def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) -> None:
