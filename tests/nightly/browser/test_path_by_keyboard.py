@@ -45,7 +45,7 @@ def test_path_by_keyboard_alone(tab: Page, lens: Stack) -> None:
     tab.tab_to("rows of")
     tab.press(Keys.ENTER)
     tab.see("Texts of")
-    if tab.find_all("//details[not(@open)]/summary[normalize-space()='The prompt']"):  # it is folded beside a classifier
+    if tab.find_all("//details[not(@open)]/summary[normalize-space()='The prompt']"):
         tab.run("document.getElementById('prompt').closest('details').open = true")
     tab.find("//a[.='Text']").send_keys(Keys.ENTER)
     exported = lens.client.get(f"/selections/{selection_id}/export?format=text")

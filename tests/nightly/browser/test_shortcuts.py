@@ -5,11 +5,10 @@ from pathlib import Path
 from selenium.webdriver.support.ui import Select
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
-from lens_engine.result import BestAnswer
 from tests.browser.page import Page
 from tests.browser.states import open_state, run
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_bag_of_words, make_result, make_rows
+from tests.integration.samples import make_result, make_rows
 
 
 def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
@@ -55,11 +54,7 @@ def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) ->
 
 def put_classifier(stage: Selections) -> None:
     """Let the name `films` say a classifier that is better than its prompt."""
-    made = make_result(classifier=make_bag_of_words())
-    better = {"recommended": False, "best": BestAnswer(name="bag_of_words", test=None)}
-    answers = tuple(one.model_copy(update=better) for one in made.support_examples)
-    selection_id = stage.succeeded(made.model_copy(update={"support_examples": answers}))
-    body, new = {"selection_id": selection_id}, {"If-None-Match": "*"}
+    body, new = {"selection_id": stage.of_words()}, {"If-None-Match": "*"}
     assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
 
 
