@@ -54,7 +54,6 @@ class Run:
     is_trouble: bool  #: the sentence names something that may need a person
     progress: ProgressOut | None
     phases: tuple[tuple[str, str], ...]  #: name and state: done, now, to come, or that it did not run to its end
-    rounds: tuple[str, ...]  #: survivors of each round of filtering
     elapsed: float  #: seconds since the attempt began; 0 before
     curve: Markup | None
     notes: tuple[Note, ...]  #: newest first
@@ -78,7 +77,6 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_
         is_trouble=is_trouble,
         progress=progress,
         phases=tuple(_list_phases(job, progress, num_rows)),
-        rounds=tuple(_list_rounds(steps)),
         elapsed=0.0 if job.started_at is None else (datetime.now(UTC) - job.started_at).total_seconds(),
         curve=_draw_expected(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
@@ -167,21 +165,7 @@ def _list_states(job: Job, progress: ProgressOut | None, order: list[Phase]) -> 
         elif place == reached and (was_ended or not is_done):
             yield phase, "stopped here"
         else:
-            yield phase, _say_past(phase, progress)
-
-
-def _say_past(phase: Phase, progress: ProgressOut) -> str:
-    """What became of a phase before the one that is reached."""
-    if phase == progress.cut_off:
-        return "stopped early"
-    is_left_out = progress.survivors is None if phase == Phase.FILTER else progress.cut_off == Phase.FILTER
-    return "did not run" if is_left_out and phase != Phase.JUDGE else "done"
-
-
-def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    found = [step["survivors"] for step in steps if step.get("survivors") is not None]
-    for number, survivors in enumerate(dict.fromkeys(found), start=1):
-        yield f"Round {number}: {show_count(survivors, 'example')} left"
+            yield phase, "stopped early" if phase == progress.cut_off else "done"
 
 
 def _draw_expected(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:

@@ -34,7 +34,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.press_button("Start the selection")
 
     tab.see("Searching.")
-    tab.see("Round 1: 8 examples left")
+    tab.see("Search · now")
     tab.run("window.isSamePage = true")
     lens.let_go()
     tab.see("What to use")
