@@ -1,7 +1,9 @@
 """What the page does for its reader: it asks where a file leaves a doubt, fills in, answers, and says how far it is."""
 
+import csv
 from pathlib import Path
 
+import pytest
 from selenium.webdriver.support.ui import Select
 
 from lens_engine.classifier.suspicion import SuspiciousLabel
@@ -52,10 +54,11 @@ def test_title_of_the_tab_says_how_far_a_run_is(tab: Page, stage: Selections) ->
     tab.wait(lambda: tab.driver.title == "29 % · Selection · Lens", f"the title is {tab.driver.title}")
 
 
-def put_classifier(stage: Selections) -> None:
-    """Let the name `films` say a classifier that is better than its prompt."""
+def put_classifier(stage: Selections) -> str:
+    """Let the name `films` say a classifier that is better than its prompt. Returns the path of its selection."""
     body, new = {"selection_id": stage.of_words()}, {"If-None-Match": "*"}
     assert stage.client.put("/prompts/films", json=body, headers=new).status_code == 201
+    return f"/pages/selections/{body['selection_id']}"
 
 
 def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, stage: Selections) -> None:
@@ -69,17 +72,19 @@ def test_text_is_answered_on_the_page_of_a_prompt(tab: Page, stage: Selections) 
     assert tab.find("//div[@id='tried']//strong").text in ("positive", "negative")
 
 
-def test_file_is_labelled_on_the_page_of_a_prompt(tab: Page, stage: Selections, tmp_path: Path) -> None:
-    put_classifier(stage)
-    (tmp_path / "new.csv").write_text("id,text\n7,a warm evening\n8,a dull film\n")
-    tab.open("/pages/prompts/films")
+@pytest.mark.parametrize("is_prompt", [True, False], ids=["prompt", "selection"])
+def test_file_is_labelled_on_a_page(tab: Page, stage: Selections, tmp_path: Path, is_prompt: bool) -> None:
+    selection = put_classifier(stage)
+    (tmp_path / "new.csv").write_text("id,text\n7,a warm evening\n8,zebra\n")
+    tab.open("/pages/prompts/films" if is_prompt else selection)
 
     tab.fill_in("Drop a file with texts here, or choose one", str(tmp_path / "new.csv"))
 
     tab.see(", by the classifier")
     tab.follow("Download the file with its labels")
     output = tab.wait_for_download("new-labelled.csv").decode("utf-8-sig")
-    assert [line.split(",")[:3] for line in output.splitlines()[1:]] == [
-        ["0", '"7"', '"a warm evening"'],
-        ["1", '"8"', '"a dull film"'],
-    ]
+    lines = list(csv.DictReader(output.splitlines()))
+    assert [(line["id"], line["text"]) for line in lines] == [("7", "a warm evening"), ("8", "zebra")]
+    unsure = sum(float(line["probability"]) < 0.6 for line in lines)
+    assert unsure, lines
+    tab.see(f"; {unsure} below 60 %")
