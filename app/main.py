@@ -27,7 +27,7 @@ from app.logs import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
-from app.pages import creation, prompts, results, trying
+from app.pages import creation, prompts, results, rows, trying
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
 from app.prompts.answer_endpoints import router as prompt_answers_router
@@ -97,6 +97,7 @@ _ROUTERS = (
     metrics_router,
     creation.router,
     results.router,
+    rows.router,
     trying.router,
     pages_of_selections.router,
     prompts.router,

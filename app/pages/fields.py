@@ -126,6 +126,13 @@ def list_fields(spec: StoredSpec) -> dict[str, Any]:
     }
 
 
+def build_again(spec: StoredSpec, name: str | None) -> dict[str, Any]:
+    """The spec of a submission that asks for the same."""
+    parts = spec.model_dump(mode="json", include={"template", "instruction", "separator", "model", "preset"})
+    options = nest_options(list_changes(spec.preset, spec.config))
+    return {**parts, "verbalizer": dict(spec.verbalizer), "options": options, "name": name}
+
+
 def find_sizes(session: Session, dataset_ids: Iterable[str]) -> dict[str, Any]:
     """Names and numbers of rows of datasets, by id."""
     columns = select(Dataset.id, Dataset.name, Dataset.num_rows)

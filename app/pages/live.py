@@ -15,11 +15,16 @@ from app.store.states import Status
 from app.store.tables import Event, Job
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.show.charts import Step, draw_curve
-from lens_engine.show.words import PHASES
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
 _LOADING = "Loading the model …"
+
+_STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE,), "Test": (Phase.TEST,)}
+"""The steps that a page shows after reading, and the phases of each."""
+
+_STATES = ("now", "stopped here", "stopped early", "done", "did not run", "to come")
+"""What a step can be; of several phases that which stands first."""
 
 _AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
 """Events after which a run begins at its start."""
@@ -49,12 +54,9 @@ class Run:
     is_trouble: bool  #: the sentence names something that may need a person
     progress: ProgressOut | None
     phases: tuple[tuple[str, str], ...]  #: name and state: done, now, to come, or that it did not run to its end
-    rounds: tuple[str, ...]  #: survivors of each round of filtering
     elapsed: float  #: seconds since the attempt began; 0 before
     curve: Markup | None
     notes: tuple[Note, ...]  #: newest first
-
-    filtering = PHASES[Phase.FILTER].task
 
     @property
     def percent(self) -> int:
@@ -75,7 +77,6 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_
         is_trouble=is_trouble,
         progress=progress,
         phases=tuple(_list_phases(job, progress, num_rows)),
-        rounds=tuple(_list_rounds(steps)),
         elapsed=0.0 if job.started_at is None else (datetime.now(UTC) - job.started_at).total_seconds(),
         curve=_draw_expected(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
@@ -144,34 +145,27 @@ def _list_phases(job: Job, progress: ProgressOut | None, num_rows: int) -> Itera
     searches = num_rows >= SEARCH_FROM and StoredSpec.model_validate(job.spec).config.rows.search > 0
     left_out = {Phase.FILTER, Phase.SEARCH} if not searches else set[Phase]()
     left_out |= {Phase.TEST} if job.test_dataset_id is None else set()
-    phases = {one: words.task for one, words in PHASES.items() if one not in left_out}
-    order = list(phases)
+    states = dict(_list_states(job, progress, [one for one in Phase if one not in left_out]))
+    began = progress is not None or job.status == Status.SUCCEEDED
+    yield "Read", "done" if began else "now" if job.status in (Status.RUNNING, Status.CANCELLING) else "to come"
+    for name, phases in _STEPS.items():
+        if found := [states[one] for one in phases if one in states]:
+            yield name, min(found, key=_STATES.index)
+
+
+def _list_states(job: Job, progress: ProgressOut | None, order: list[Phase]) -> Iterator[tuple[Phase, str]]:
     reached = order.index(progress.phase) if progress is not None and progress.phase in order else -1
     is_done = job.status == Status.SUCCEEDED
     was_ended = is_done and bool(job.partial) and -1 < reached < len(order) - 1  # at the service's time limit
-    for place, (phase, name) in enumerate(phases.items()):
+    for place, phase in enumerate(order):
         if progress is None or place > reached:
-            yield name, "did not run" if was_ended else "done" if is_done else "to come"
+            yield phase, "did not run" if was_ended else "done" if is_done else "to come"
         elif place == reached and job.status in (Status.RUNNING, Status.CANCELLING):
-            yield name, f"now, step {progress.step} of {progress.steps}"
+            yield phase, "now"
         elif place == reached and (was_ended or not is_done):
-            yield name, "stopped here"
+            yield phase, "stopped here"
         else:
-            yield name, _say_past(phase, progress)
-
-
-def _say_past(phase: Phase, progress: ProgressOut) -> str:
-    """What became of a phase before the one that is reached."""
-    if phase == progress.cut_off:
-        return "stopped early"
-    is_left_out = progress.survivors is None if phase == Phase.FILTER else progress.cut_off == Phase.FILTER
-    return "did not run" if is_left_out and phase != Phase.JUDGE else "done"
-
-
-def _list_rounds(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    found = [step["survivors"] for step in steps if step.get("survivors") is not None]
-    for number, survivors in enumerate(dict.fromkeys(found), start=1):
-        yield f"Round {number}: {show_count(survivors, 'example')} left"
+            yield phase, "stopped early" if phase == progress.cut_off else "done"
 
 
 def _draw_expected(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:

@@ -6,28 +6,26 @@ from typing import Any
 
 from sqlalchemy import select
 
-from app.answers import results
 from app.errors import BadRequest
 from app.selections import datasets
-from app.selections import service as selections
-from app.selections.bodies import Body, FormBody, parsing_limits
+from app.selections.bodies import Body, FormBody
 from app.selections.checking import read_files
 from app.selections.limits import check_model_name
 from app.selections.refusals import invalid_inputs
 from app.services import Services
-from app.store.datasets import find_label_column, load_rows, load_sample
+from app.store.datasets import find_label_column, load_sample
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.counting_scorer import CountingScorer
 from lens_engine.metering.estimate import PresetPlan
 from lens_engine.presets import PRESETS
-from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.reading import ParsedDataset
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.defaults import OTHER_TEMPLATES, write_template
 from lens_engine.task.language import describe_language
-from lens_engine.task.wording import describe_usd, show_count
+from lens_engine.task.wording import describe_usd
 
 
 def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
@@ -43,28 +41,6 @@ def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
             if isinstance(rows, ParsedDataset)
         ]
     return [one.answer["id"] for one in kept]
-
-
-def leave_out_suspicious(services: Services, owner_id: str, selection_id: str) -> str:
-    """Store the rows of a selection without those whose label looks wrong. Returns the id of the dataset.
-
-    Raises:
-        NotFound, NotFinished, NoResult: the selection has no result.
-        RefusedInput, OwnerFull: too few rows are left, or the owner has too many bytes stored.
-    """
-    view = results.get_view(services, owner_id, selection_id)
-    wrong = {one.row for one in view.result.suspicious_labels}
-    with services.database.session_scope() as session:
-        job = selections.get(session, owner_id, selection_id)
-        known = datasets.get(session, owner_id, job.dataset_id)
-        rows = load_rows(session, job.dataset_id)
-    kept = [{"text": one.text, "label": one.label} for one in rows if one.row not in wrong]
-    with invalid_inputs():
-        parsed = parse_inline(kept, parsing_limits(services.settings))
-    name = None if known.name is None else f"{known.name} without {show_count(len(rows) - len(kept), 'row')}"
-    with services.database.session_scope() as session:
-        stored = datasets.keep_rows(session, owner_id, services.settings, parsed, name)
-    return str(stored.answer["id"])
 
 
 def suggest(

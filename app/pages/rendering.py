@@ -27,11 +27,8 @@ from lens_engine.task.wording import (
     show_share,
 )
 
-_HARMLESS = re.compile(
-    r"(read|the file is read as) (?!.*\((?!a usual name|as such files have it))|columns other than |"
-    r"the columns are separated by |[\d,]+ blank row"
-)
-"""Beginnings of the notes of `lens_engine.reading` by which no text is lost and no column is guessed by its values."""
+_GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
+"""Notes of `lens_engine.reading` on a column that was guessed by its values."""
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
@@ -45,7 +42,7 @@ def _environment() -> Environment:
         "seconds": describe_seconds,
         "duration": describe_duration,
         "span": describe_span,
-        "is_harmless": is_harmless,
+        "is_guess": is_guess,
         "shorten": shorten,
         "stem": _write_stem,
         "share": lambda share, n: join_percent(show_share(share, n)),
@@ -103,9 +100,9 @@ def _write_stem(name: str | None) -> str:
     return _NO_STEM.sub("-", _TABLE.sub("", name or "")).strip("-.")
 
 
-def is_harmless(note: str) -> bool:
-    """Whether a note on a file says only what was taken, so that nobody needs to look at it."""
-    return _HARMLESS.match(note) is not None
+def is_guess(note: str) -> bool:
+    """Whether a note on a file asks a person to look: whether a column is the right one."""
+    return _GUESS.match(note) is not None
 
 
 def describe_duration(seconds: float) -> str:

@@ -1,7 +1,9 @@
-"""What a page shows of a result, and what one can do with it: rows of a cell, production, a look beside another."""
+"""What a page shows of a result, and what one can do with it: production, a look beside another."""
 
 import re
+from dataclasses import replace
 from typing import Annotated, Any
+from uuid import uuid4
 
 from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
@@ -9,7 +11,7 @@ from starlette.responses import HTMLResponse
 
 from app.answers import results
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
-from app.errors import BadRequest, NoResult, NotFinished, NotFound
+from app.errors import BadRequest, NoResult, NotFinished
 from app.ids import NAME, is_id
 from app.pages.comparing import (
     Changed,
@@ -23,12 +25,11 @@ from app.pages.comparing import (
 )
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, find_sizes, read_field
-from app.pages.preview import leave_out_suspicious
 from app.pages.rendering import Visit, VisitDep
+from app.pages.rows import list_suspicious
 from app.prompts.schemas import PromptBody
 from app.prompts.service import present, summarise
 from app.selections import service
-from app.selections.receiving import do_large
 from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
@@ -53,8 +54,10 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
         names = [one.name for one in list_names(session, job.owner_id, None, _MOST_NAMES)]
     view = _find_view(services, job)
     warning = "" if view is None else warn_of_unjudged(view.result.answer)
-    shown = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
-    return shown | {"types": FILE_TYPES}
+    shown: dict[str, Any] = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
+    if view is not None:  # whose table of suspicious labels has fields to correct them
+        shown |= {"suspicious": replace(view.suspicious, tables=()), "lines": list_suspicious(view)}
+    return shown | {"types": FILE_TYPES, "key": uuid4().hex}
 
 
 def _find_view(services: Services, job: Job) -> ResultView | None:
@@ -62,33 +65,6 @@ def _find_view(services: Services, job: Job) -> ResultView | None:
         return results.get_view(services, job.owner_id, job.id)
     except (NoResult, NotFinished):
         return None
-
-
-@router.get("/selections/{selection_id}/rows")
-def show_rows(
-    visit: VisitDep,
-    selection_id: SelectionIdDep,
-    of: Annotated[str, Query(max_length=40)],
-    gold: Annotated[int, Query(ge=0)],
-    answered: Annotated[int, Query(ge=0, alias="answer")],
-) -> HTMLResponse:
-    """The rows behind a cell of a confusion matrix, with their texts."""
-    view = results.get_view(visit.services, visit.owner, selection_id)
-    found = next((one for one in view.answered if one.name == of), None)
-    if found is None or max(gold, answered) >= len(found.labels):
-        raise NotFound("the result has no such cell")
-    rows = [one.row for one in found.list_cell(gold, answered)]
-    with visit.services.database.session_scope() as session:
-        job = service.get(session, visit.owner, selection_id)
-        texts = load_texts(session, results.find_answered(job, view.result), rows)
-    return visit.answer("rows.html", table=found.tabulate_cell(gold, answered, texts))
-
-
-@router.post("/selections/{selection_id}/without")
-async def run_without_suspicious(visit: VisitDep, selection_id: SelectionIdDep) -> HTMLResponse:
-    """Begin a selection of the same file without the rows whose label looks wrong, asked for as this one was."""
-    dataset = await do_large(visit.request, leave_out_suspicious, selection_id)
-    return visit.go_to(f"/pages/new?dataset={dataset}&of={selection_id}")
 
 
 @router.post("/selections/{selection_id}/names")

@@ -90,7 +90,7 @@ def _frame(scope: Scope) -> Response | None:
 def _name_page(path: str) -> str:
     """The title of a page until its content comes with another one."""
     what, _, one = path.removeprefix(PAGES).partition("/")
-    names = {"new": "New selection", "compare": "Two selections", "selections": "Selections"}
-    names |= {"prompts": "Prompts", "words": "Words"}
+    names = {"new": "New selection", "compare": "Two selections", "selections": "Start"}
+    names |= {"prompts": "In production", "words": "Words"}
     found = {"selections": "Selection", "prompts": one}.get(what) if one else names.get(what)
     return f"{found} · Lens" if found else "Lens"

@@ -83,7 +83,7 @@ def _write_heading(title: str) -> str:
 
 
 def _write_links(root: str) -> str:
-    pages = {"selections": "Selections", "new": "New selection", "prompts": "Prompts"}
+    pages = {"selections": "Start", "new": "New", "prompts": "In production"}
     links = (f'<a href="{escape(root)}/pages/{path}">{name}</a>' for path, name in pages.items())
     return f"<p>{' · '.join(links)}</p>"
 

@@ -190,7 +190,7 @@ def _make_bar(console: Console, *, transient: bool = False) -> Bar:
 
 def describe_place(progress: Progress) -> str:
     """Name the phase, with its step if it has several."""
-    name = PHASES[progress.phase].bar
+    name = PHASES[progress.phase]
     return f"{name} {progress.step}/{progress.steps}" if progress.steps > 1 else name
 
 

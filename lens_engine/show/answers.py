@@ -18,9 +18,6 @@ from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import name_choice, name_use
 from lens_engine.task.wording import show_count, show_share
 
-_MOST_ROWS = 200
-"""Largest number of rows of a cell that are listed."""
-
 _MOST_WRONG = 80
 """Largest number of wrong answers that are listed: with their texts, three such lists have some 100 kB."""
 
@@ -107,30 +104,10 @@ class Answered:
 
     def tabulate_wrong(self, texts: Mapping[int, str]) -> Table:
         """The wrong answers, with the texts if they are known."""
-        number = sum(map(ne, self.gold, self.answers))
-        title = f"Texts that the {self.title} got wrong: {number} of {len(self.rows)}"
-        return self._tabulate(title, self.wrong, number, texts)
-
-    def tabulate_cell(self, gold: int, answer: int, texts: Mapping[int, str]) -> Table:
-        """The answers behind a cell of the matrix, with the texts if they are known."""
-        number = sum((one.gold, one.answer) == (gold, answer) for one in self._every)
-        title = f"Texts of {self.labels[gold]} answered {self.labels[answer]}: {number}"
-        return self._tabulate(title, self.list_cell(gold, answer), number, texts)
-
-    def list_cell(self, gold: int, answer: int) -> list[Answer]:
-        """The answers behind a cell of the matrix, the surest first, at most 200."""
-        return [one for one in self._every if (one.gold, one.answer) == (gold, answer)][:_MOST_ROWS]
-
-    @cached_property
-    def _every(self) -> list[Answer]:
-        every = map(Answer, self.rows, self.gold, self.answers, self.probabilities or (None,) * len(self.rows))
-        return sorted(every, key=_order)
-
-    def _tabulate(self, title: str, found: Sequence[Answer], number: int, texts: Mapping[int, str]) -> Table:
-        """The rows found, of a number that are meant."""
+        found, number = self.wrong, sum(map(ne, self.gold, self.answers))
         left_out = [f"{len(found)} of them are listed"] if len(found) < number else []
         return Table(
-            title=title,
+            title=f"Texts that the {self.title} got wrong: {number} of {len(self.rows)}",
             header=(
                 "test row" if self.is_test else "row",
                 *(["text"] if texts else []),
@@ -151,6 +128,11 @@ class Answered:
             words=("label", "answer", "text"),
             caption="; ".join([*left_out, CUT if texts else TEXTLESS]),
         )
+
+    @cached_property
+    def _every(self) -> list[Answer]:
+        every = map(Answer, self.rows, self.gold, self.answers, self.probabilities or (None,) * len(self.rows))
+        return sorted(every, key=_order)
 
     @property
     def calibration(self) -> str:

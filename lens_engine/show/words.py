@@ -1,7 +1,6 @@
 """Names of forms, uses, steps and phases, and figures in words. A contender has its name from the run."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
@@ -31,19 +30,8 @@ STEPS = {
 """Steps of a run, for a list of what was left out."""
 
 
-class PhaseWords(NamedTuple):
-    """A phase of a run."""
-
-    bar: str  #: on a progress bar
-    task: str  #: in a list of what there is to do
-
-
-PHASES = {
-    Phase.FILTER: PhaseWords("Sorting out", "Sort out examples that do not help"),
-    Phase.SEARCH: PhaseWords("Search", "Improve the best sets"),
-    Phase.JUDGE: PhaseWords("Judging", "Judge every way to answer"),
-    Phase.TEST: PhaseWords("Test", "Test"),
-}
+PHASES = {Phase.FILTER: "Sorting out", Phase.SEARCH: "Search", Phase.JUDGE: "Judging", Phase.TEST: "Test"}
+"""The phases of a run on a progress bar."""
 
 _MOST_CHARACTERS = 40
 """Longest name of a label in a sentence."""

@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 
 def list_nothing(_: Selections) -> State:
-    return State("/pages/selections", "Nothing here yet")
+    return State("/pages/selections", "Which texts should be sorted?")
 
 
 def list_selections(stage: Selections) -> State:
@@ -43,7 +43,7 @@ def ask_for_a_file(_: Selections) -> State:
 
 
 def fill_in(stage: Selections) -> State:
-    return State(f"/pages/new?dataset={_store(stage)}", "the model answers here")
+    return State(f"/pages/new?dataset={_store(stage)}", "How thorough?")
 
 
 def wait_in_the_queue(stage: Selections) -> State:
@@ -68,7 +68,7 @@ def be_cancelled(stage: Selections) -> State:
 
 def list_names(stage: Selections) -> State:
     _promote(stage)
-    return State("/pages/prompts", "Prompts in production")
+    return State("/pages/prompts", "Programs ask for a name")
 
 
 def show_a_name(stage: Selections) -> State:

@@ -18,22 +18,23 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     lens.warm_worker()
     lens.hold_from(IN_THE_SEARCH)
     tab.open("/")
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
     tab.follow("Begin with a file")
     tab.drop_file("Labelled texts", TRAIN)
 
     tab.see("480 rows, 4 labels")
+    tab.unfold("How the model is asked")
     tab.see("(should be: delivery)")
     tab.fill_in("Preview with row", "4")
     tab.fill_in("Word of technical", "device")
     tab.see("(should be: technical)")
+    tab.unfold("Name, model and options")
     tab.fill_in("Name", "desk")
-    tab.unfold("Model and options")
     tab.fill_in("Further options, as JSON", json.dumps(OPTIONS))
     tab.press_button("Start the selection")
 
     tab.see("Searching.")
-    tab.see("Round 1: 8 examples left")
+    tab.see("Search · now")
     tab.run("window.isSamePage = true")
     lens.let_go()
     tab.see("What to use")
@@ -60,6 +61,8 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.press_button("Copy this prompt")
     tab.press_button("Copied")
 
+    if tab.find_all("//details[not(@open)]/summary[normalize-space()='The prompt']"):
+        tab.unfold("The prompt")
     tab.follow("Text")
     exported = lens.client.get(f"/selections/{selection_id}/export?format=text")
     assert tab.wait_for_download("desk-prompt.txt") == exported.content
@@ -82,8 +85,8 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
             tab.wait(lambda: "Replace version 1" in tab.focused.text, "what is asked has the focus")
             tab.press_button("Replace version 1 of films")
         tab.see("is live")
-    tab.follow("Prompts")
-    tab.see("Prompts in production")
+    tab.follow("In production")
+    tab.see("Programs ask for a name")
     tab.follow("films")
     tab.see("Version 2 is live")
 
@@ -113,7 +116,7 @@ def test_file_that_is_read_has_the_focus_and_a_limit_bounds_the_time(tab: Page) 
     tab.wait(lambda: tab.find(f"//*[@id='{rows}']").text == "480 rows, 4 labels.", "the size is what describes it")
 
     tab.find("//label[contains(., 'Standard')]").click()
-    tab.unfold("Model and options")
+    tab.unfold("Name, model and options")
     tab.fill_in("Stop after seconds", "60")
     tab.press(Keys.TAB)
     tab.see("about 1 minute")
@@ -148,7 +151,7 @@ def test_deleted_selection_is_gone(tab: Page, stage: Selections) -> None:
     tab.press_button("Delete")
     tab.confirm()
 
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
     assert stage.client.get(f"/selections/{selection_id}").status_code == 404
 
 
@@ -172,7 +175,7 @@ def test_run_is_cancelled_resumed_and_ends(tab: Page, lens: Stack) -> None:
     lens.warm_worker()
     selection_id = lens.submit()
     tab.open(f"/pages/selections/{selection_id}")
-    tab.see("Improve the best sets · now, step")
+    tab.see("Search · now")
 
     tab.press_button("Stop")
     tab.confirm()

@@ -18,9 +18,10 @@ from lens_engine.config import USES
 from lens_engine.show.documents import join_percent
 from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
+from tests.answered import make_answers
 from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result
+from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result, make_rows
 from tests.unit.lens_engine.show.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -104,7 +105,7 @@ def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selecti
     ("path", "title"),
     [
         ("new?dataset=ds_1", "New selection"),
-        ("selections", "Selections"),
+        ("selections", "Start"),
         ("selections/sel_1", "Selection"),
         ("prompts/films", "films"),
         ("compare?of=sel_1", "Two selections"),
@@ -308,3 +309,51 @@ def test_prompt_that_was_not_judged_goes_live_only_after_a_warning(client: TestC
     assert "Replace version 1 of films" in again
     client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-Match": '"1"'})
     assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
+
+
+def finish_with_answers(selections: Selections) -> str:
+    """Rows 0 to 5; the classifier, which is to be used, is wrong for row 4, and one prompt is for row 1."""
+    gold, right = (0, 1, 0, 1, 0, 1), (0, 1, 0, 1, 1, 1)
+    answers = make_answers(
+        rows=tuple(range(6)), gold=gold, classifier=right, support_examples=((0, 0, None, 1, 1, 1), None)
+    )
+    return selections.succeeded(make_result().model_copy(update={"answers": answers, "first": "classifier"}))
+
+
+def test_rows_say_what_each_way_answers_and_the_wrong_ones_come_first(
+    client: TestClient, selections: Selections
+) -> None:
+    address = f"/pages/selections/{finish_with_answers(selections)}/rows"
+    page = client.get(address, headers=FRAGMENT).text
+
+    assert re.findall(r'<th scope="row">(\d+)</th>', page) == ["5", "2", "1", "3", "4", "6"]
+    assert re.findall(r'value="(\w+)"[^>]*> ([\w ]+) <strong>(\d+)', page) == [
+        ("all", "All", "6"),
+        ("wrong", "The classifier is wrong", "1"),
+        ("differs", "Answers differ", "1"),
+    ]
+    assert re.findall(r'<tr class="([a-z ]*)">', page)[:3] == ["wrong ", " differs", " "]
+    assert make_rows()[4]["text"] in page
+
+    cell = client.get(address, params={"of": "prompt", "gold": 1, "answer": 0}, headers=FRAGMENT).text
+    assert re.findall(r'<th scope="row">(\d+)</th>', cell) == ["2"]
+    assert client.get(address, params={"of": "prompt", "gold": 9, "answer": 0}, headers=FRAGMENT).status_code == 404
+
+
+def test_selection_is_repeated_with_the_labels_that_a_person_corrected(
+    client: TestClient, selections: Selections
+) -> None:
+    before = finish_with_answers(selections)
+    address, form = f"/pages/selections/{before}/corrected", {"key": "k", "dataset-3": " ", "dataset-4": "negative"}
+    first, again = (client.post(address, data=form, headers=FRAGMENT) for _ in range(2))
+
+    assert (first.status_code, first.headers["hx-redirect"]) == (200, again.headers["hx-redirect"]), first.text
+    new, old = (client.get(f"/selections/{one}").json() for one in (first.headers["hx-redirect"][-30:], before))
+    assert new["spec"] == old["spec"]
+    assert (new["name"], new["status"], new["test_dataset_id"]) == (old["name"], "queued", old["test_dataset_id"])
+    query = "SELECT array_agg(text || '|' || label ORDER BY row) FROM examples WHERE dataset_id = :id"
+    rows = [f"{one['text']}|{one['label']}" for one in make_rows()]
+    rows[4] = f"{make_rows()[4]['text']}|negative"
+    assert run_sql(selections.database, query, id=new["dataset_id"]) == [*rows[:3], *rows[4:]]
+    refused = client.post(address, data={"key": "k", "dataset-4": ""}, headers=FRAGMENT)
+    assert refused.status_code == 400

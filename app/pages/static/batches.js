@@ -54,11 +54,13 @@
     return { answers, by: by?.contender.kind === "prompt" ? "the prompt" : "the classifier" };
   }
 
-  function countLabels(answers) {
+  function countLabels(answers, by) {
     const counts = new Map();
     for (const { label } of answers) counts.set(label ?? "no answer", (counts.get(label ?? "no answer") ?? 0) + 1);
     const shown = [...counts].sort((one, other) => other[1] - one[1]).slice(0, 10);
-    return shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ");
+    const unsure = answers.filter(({ label, probabilities }) => label && probabilities && Math.max(...probabilities) < 0.6).length;
+    const labels = shown.map(([label, number]) => `${label}: ${number.toLocaleString()}`).join(", ");
+    return `${labels}, by ${by}${unsure ? `; ${unsure.toLocaleString()} below 60 %` : ""}`;
   }
 
   // A cell that a spreadsheet would run as a formula begins with an apostrophe, as in files of the service.
@@ -112,7 +114,7 @@
       }
       const written = await ask(`${api}/table`, formOf(file, {}, answers));
       const name = file.name.replace(/\.[^.]*$/, ""), suffix = /\.(\w+)"/.exec(written.headers.get("Content-Disposition") ?? "")?.[1] ?? "csv";
-      offer(await written.blob(), `${name}-labelled.${suffix}`, [`${countLabels(answers)}, by ${by}`, ...read.notes]);
+      offer(await written.blob(), `${name}-labelled.${suffix}`, [countLabels(answers, by), ...read.notes]);
     } catch (error) {
       said.className = "trouble";
       said.textContent = error.message;

@@ -24,6 +24,6 @@ def test_problem_is_for_everybody(tab: Page, stage: Selections) -> None:
 
 def test_page_that_is_away_is_for_everybody(tab: Page) -> None:
     tab.open("/pages/selections")
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
     tab.run("document.getElementById('away').hidden = false")
     assert find_faults(tab) == []

@@ -19,7 +19,7 @@ def followed(tab: Page, lens: Stack) -> Iterator[Page]:
     tab.open(f"/pages/selections/{selection_id}")
     tab.run("window.isSamePage = true")
     tab.see("Searching.")
-    tab.see("Improve the best sets · now, step 2 of 3")
+    tab.see("Search · now")
     yield tab
     lens.let_go()
     tab.see("What to use")
@@ -52,5 +52,5 @@ def test_page_that_is_opened_while_the_database_is_away_comes_later(tab: Page, l
     with absent(lens.settings):
         tab.open("/pages/selections")
         tab.see("The service is temporarily unavailable")
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
     tab.see_no_more("The service is temporarily unavailable")

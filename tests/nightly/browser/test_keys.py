@@ -42,10 +42,10 @@ def test_key_is_asked_for_once_in_a_tab(tab: Page) -> None:
     tab.open("/pages/selections")
     tab.see("This service asks for an API key.")
     enter_key(tab, KEY)
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
     tab.see_no_more("API key")
 
-    tab.follow("Prompts")
+    tab.follow("In production")
     tab.see("Nothing is in production yet.")
     tab.reload()
     tab.see("Nothing is in production yet.")
@@ -76,7 +76,7 @@ def test_key_can_be_forgotten(tab: Page) -> None:
     tab.find("//input[@id='key']")
     assert tab.find_all("//button[.='Forget the key']") == []
     enter_key(tab, KEY)
-    tab.see("Nothing here yet")
+    tab.see("Which texts should be sorted?")
 
     tab.press_button("Forget the key")
 

@@ -22,9 +22,8 @@ def store(stage: Selections, name: str, content: bytes) -> str:
 
 def test_refusal_stays_when_the_prompt_is_shown_anew(tab: Page, stage: Selections) -> None:
     tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv())}")
-    tab.see("the model answers here")
+    tab.unfold("Name, model and options")
     assert tab.field("Name").get_attribute("value") == "films.csv"
-    tab.unfold("Model and options")
     tab.run(COUNT_PREVIEWS)
     tab.fill_in("Further options, as JSON", "not json")
 
@@ -37,7 +36,7 @@ def test_refusal_stays_when_the_prompt_is_shown_anew(tab: Page, stage: Selection
 
 def test_refusal_has_the_focus_and_the_form_can_be_mended(tab: Page, stage: Selections) -> None:
     tab.open(f"/pages/new?dataset={store(stage, 'films.csv', make_csv())}")
-    tab.see("the model answers here")
+    tab.unfold("How the model is asked")
     tab.fill_in("How each example is written", "{text} It was good.")
     tab.press_button("Start the selection")
     tab.see("{label}")

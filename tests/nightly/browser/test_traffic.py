@@ -51,7 +51,7 @@ def test_markup_in_texts_is_shown_and_not_obeyed(tab: Page, stage: Selections) -
         tab.open(path)
         tab.see(MARKUP)
         if "new" in path:
-            tab.see("the model answers here")
+            tab.see("How thorough?")
         assert tab.run("return document.querySelectorAll('main img, main script, main [hx-get*=names]').length") == 0
     tab.open("/pages/selections/sel_<img src=x onerror=alert(1)>")
     tab.find("//*[@id='problem'][string()]")

@@ -12,7 +12,6 @@ from app.pages.live import Run
 from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
 from lens_engine.config import RowOptions, SelectionConfig
-from lens_engine.show.words import PHASES
 from lens_engine.task.combinations import Wordings
 from lens_engine.types import Phase
 from tests.integration.samples import PROGRESS, TASK
@@ -117,22 +116,24 @@ def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_rows", "values", "phases"),
+    ("num_rows", "values", "steps"),
     [
-        (150, {}, [Phase.FILTER, Phase.SEARCH, Phase.JUDGE, Phase.TEST]),
-        (149, {}, [Phase.JUDGE, Phase.TEST]),
-        (150, {"test_dataset_id": None}, [Phase.FILTER, Phase.SEARCH, Phase.JUDGE]),
-        (150, {"config": SelectionConfig(rows=RowOptions(search=0))}, [Phase.JUDGE, Phase.TEST]),
+        (150, {}, ["Read", "Search", "Judge", "Test"]),
+        (149, {}, ["Read", "Judge", "Test"]),
+        (150, {"test_dataset_id": None}, ["Read", "Search", "Judge"]),
+        (150, {"config": SelectionConfig(rows=RowOptions(search=0))}, ["Read", "Judge", "Test"]),
     ],
     ids=["all", "few-rows", "no-test-rows", "no-search"],
 )
-def test_phases_are_those_that_the_run_will_have(num_rows: int, values: dict[str, Any], phases: list[Phase]) -> None:
+def test_steps_are_those_that_the_run_will_have(num_rows: int, values: dict[str, Any], steps: list[str]) -> None:
     found = describe_run(make_job("queued", **values), WORKERS, [], num_rows)
-    assert [name for name, _ in found.phases] == [PHASES[one].task for one in phases]
+    assert [name for name, _ in found.phases] == steps
 
 
-def test_phases_are_done_now_or_to_come() -> None:
-    assert list_states() == ["done", "now, step 2 of 4", "to come", "to come"]
+def test_steps_are_done_now_or_to_come() -> None:
+    assert list_states() == ["done", "now", "to come", "to come"]
+    loading = make_job("running", attempt=1, lease_until=AHEAD)
+    assert [state for _, state in describe_run(loading, None, []).phases] == ["now", *["to come"] * 3]
     assert {state for _, state in describe_run(make_job("queued"), WORKERS, []).phases} == {"to come"}
     assert {state for _, state in describe_run(make_job("succeeded"), None, []).phases} == {"done"}
 
@@ -146,30 +147,26 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("status", "changes", "states"),
     [
-        ("running", {"cut_off": Phase.FILTER}, ["stopped early", "did not run", "done", "now, step 2 of 4"]),
-        ("cancelling", {"cut_off": Phase.SEARCH}, ["done", "stopped early", "done", "now, step 2 of 4"]),
-        ("succeeded", {"cut_off": Phase.JUDGE}, ["done", "done", "stopped early", "done"]),
-        ("running", {"survivors": None}, ["did not run", "done", "done", "now, step 2 of 4"]),
-        ("failed", {"phase": Phase.SEARCH}, ["done", "stopped here", "to come", "to come"]),
-        ("queued", {"phase": Phase.JUDGE}, ["done", "done", "stopped here", "to come"]),
-        ("succeeded", {"phase": Phase.SEARCH}, ["done", "stopped here", "did not run", "did not run"]),
+        ("running", {"cut_off": Phase.FILTER}, ["stopped early", "done", "now"]),
+        ("cancelling", {"cut_off": Phase.SEARCH}, ["stopped early", "done", "now"]),
+        ("succeeded", {"cut_off": Phase.JUDGE}, ["done", "stopped early", "done"]),
+        ("running", {"survivors": None}, ["done", "done", "now"]),
+        ("running", {"phase": Phase.FILTER}, ["now", "to come", "to come"]),
+        ("failed", {"phase": Phase.SEARCH}, ["stopped here", "to come", "to come"]),
+        ("queued", {"phase": Phase.JUDGE}, ["done", "stopped here", "to come"]),
+        ("succeeded", {"phase": Phase.SEARCH}, ["stopped here", "did not run", "did not run"]),
     ],
-    ids=["limit-while-sorting-out", "stop-in-search", "limit-in-judging", "no-rounds", "failed", "crashed", "late"],
+    ids=["limit-in-filter", "stop-in-search", "limit-in-judging", "no-rounds", "filter", "failed", "crashed", "late"],
 )
-def test_phase_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
-    assert list_states(status, **({"phase": Phase.TEST} | changes)) == states
+def test_step_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
+    assert list_states(status, **({"phase": Phase.TEST} | changes)) == ["done", *states]
 
 
-def test_rounds_and_curve_are_drawn_from_the_steps() -> None:
-    filtered = [make_step(phase=Phase.FILTER, survivors=number) for number in (200, 200, 100)]
+def test_curve_is_of_what_is_expected_now() -> None:
     job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
-    before = describe_run(job, None, filtered)
-    assert before.rounds == ("Round 1: 200 examples left", "Round 2: 100 examples left")
-    assert before.curve is None
+    assert describe_run(job, None, [make_step(phase=Phase.FILTER)]).curve is None
     judged = [make_step(survivors=100, expected_accuracy=share) for share in (0.83, 0.5)]
-    after = describe_run(job, None, [*filtered, *judged])
-    assert after.rounds == before.rounds
-    assert "50 %" in str(after.curve), "what is expected now, though it was more before"
+    assert "50 %" in str(describe_run(job, None, judged).curve), "though it was more before"
 
 
 def test_percent_is_of_the_planned_pairs() -> None:

@@ -45,7 +45,7 @@ def test_refused_page_has_heading_title_and_a_way_on() -> None:
     body = make_problem("not-found", title="A <title>")
     page = write_problem(body, has_key=False, is_page=True, root="/lens")
     assert page.startswith("<title>A &lt;title&gt; · Lens</title><h1>A &lt;title&gt;</h1>")
-    assert '<a href="/lens/pages/selections">Selections</a>' in page
+    assert '<a href="/lens/pages/selections">Start</a>' in page
     assert "<h1>" not in write_problem(body, has_key=False)
     assert "<h1>API key</h1>" in write_problem(make_problem("unauthorized"), has_key=False, is_page=True)
 

@@ -76,12 +76,6 @@ def test_confusion_counts_the_rows_of_each_cell() -> None:
     assert re.search(r"<th scope=\"row\">129</th>\s*<td class=\"words\">billing</td>", page)
 
 
-def test_cell_lists_its_rows_the_surest_first() -> None:
-    table = ResultView(make_reported()).answered[0].tabulate_cell(3, 0, {107: "Lost", 135: "Broken"})
-    assert table.title == "Texts of technical answered billing: 2"
-    assert [(row[0], row[1]) for row in table.rows] == [("136", "Broken"), ("108", "Lost")]
-
-
 def test_texts_of_rows_stand_beside_them_if_they_are_known() -> None:
     texts = Texts({71: "Where is my bill?"}, {100: "Charged twice"})
     written = write_html(ResultView(make_reported(), texts))
