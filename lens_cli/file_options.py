@@ -48,10 +48,6 @@ class TextFileOptions:
 
     @property
     def dialect(self) -> "Dialect":
-        """
-        Raises:
-            InvalidInput: delimiter or encoding is none.
-        """
         from lens_engine.reading import Dialect
 
         return Dialect(self.encoding, self.delimiter)

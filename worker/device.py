@@ -63,10 +63,6 @@ def read_gpu(index: int, dtype: str) -> Device:
 
     Args:
         dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU.
-
-    Raises:
-        GpuAbsent: there is no such GPU.
-        RuntimeError: the GPU is there, and does not compute.
     """
     import torch
 

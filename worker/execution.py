@@ -91,11 +91,7 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, settings)
 
     def run(self) -> None:
-        """Compute and persist. On any error, give the job back at once, so that another worker can take over.
-
-        Raises:
-            WorkerFault: the fault is this worker's; the job is queued again, unless it was its last attempt.
-        """
+        """Compute and persist. On any error, give the job back at once, so that another worker can take over."""
         begin_context(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False

@@ -57,11 +57,6 @@ class Remote:
         self._sending = dict[tuple[str, str], asyncio.Task[None]]()
 
     async def ask(self, subject: Subject, texts: Sequence[str]) -> list[Prediction]:
-        """
-        Raises:
-            AnswersAway: no process answers.
-            AppError: what the process refused.
-        """
         for address in self._rank(subject.digest):
             try:
                 return await self._ask_one(address, subject, texts)
@@ -111,11 +106,7 @@ class Remote:
 
 
 def _content(answer: httpx.Response, address: str) -> bytes:
-    """The content of a success.
-
-    Raises:
-        AppError: the refusal of the process, or `AnswersAway` for what only its operator can mend.
-    """
+    """The content of a success."""
     if answer.is_success:
         return answer.content
     found = answer.json() if answer.headers.get("Content-Type") == "application/problem+json" else {}

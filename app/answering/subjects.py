@@ -30,11 +30,7 @@ class Subject:
 
     @classmethod
     def read(cls, content: bytes) -> Self:
-        """The subject of a classifier's JSON, with the index of its pool.
-
-        Raises:
-            ValidationError: it is no classifier.
-        """
+        """The subject of a classifier's JSON, with the index of its pool."""
         classifier = Classifier.model_validate_json(content)
         if classifier.retrieval is not None:
             _ = classifier.retrieval.index

@@ -65,11 +65,7 @@ class Classifying:
 
     @contextmanager
     def hold(self, owner_id: str) -> Iterator[None]:
-        """Hold one of the places of an owner until the block ends.
-
-        Raises:
-            TooManyRequests: the owner has none left.
-        """
+        """Hold one of the places of an owner until the block ends."""
         if self._open[owner_id] >= MOST_AT_ONCE:
             raise TooManyRequests(
                 f"{MOST_AT_ONCE} of your requests are being answered, the most at the same time; repeat this one when "
@@ -84,11 +80,7 @@ class Classifying:
             self._open += Counter()  # forgets owners without a request
 
     async def find(self, finder: Finder, wish: Wish) -> Asked:
-        """What is asked, read anew where the selection or the name has another version.
-
-        Raises:
-            NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
-        """
+        """What is asked, read anew where the selection or the name has another version."""
 
         def read() -> Asked:
             with finder.services.database.session_scope() as session:
@@ -119,11 +111,7 @@ CLASSIFY_BODY = takes_json(ClassifyBody)
 
 
 def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
-    """What is asked of the current version.
-
-    Raises:
-        NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
-    """
+    """What is asked of the current version."""
     answers = finder.read(session)
     is_open = wish.prompts is None and wish.use is None and not wish.fixed
     if wish.prompts == "classifier" or (is_open and answers.result.first != "prompt"):
@@ -147,14 +135,7 @@ def _describe(classifier: Classifier, use: Use | None) -> Contender:
 
 
 async def classify(request: Request, finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
-    """The answers to the inputs of a body; a bad input has its error, and costs no other.
-
-    Raises:
-        TooManyRequests: the owner asks too often at the same time.
-        Unprocessable: a label is not one of those that can be answered.
-        NotFound, NotFinished, NoResult, NoClassifier: as `Classifying.find`.
-        Others: as `AnswersClient.ask`.
-    """
+    """The answers to the inputs of a body; a bad input has its error, and costs no other."""
     settings = finder.services.settings
     with classifying.hold(finder.owner_id):
         asked = await classifying.find(finder, body)

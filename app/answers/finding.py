@@ -36,24 +36,13 @@ class Finder(Protocol):
         """Which version of a part there is, without reading the part; None if there is none."""
 
     def read(self, session: Session) -> Answers:
-        """The answers.
-
-        Raises:
-            NotFound: the owner has no such selection or prompt.
-            NotFinished: the selection has not ended.
-            NoResult: the selection ended without a result.
-        """
+        """The answers."""
 
     def find_input(self, session: Session) -> InputFormat | None:
         """How the file of the selection was written; None if that is not known."""
 
     def read_classifier(self, session: Session) -> FoundClassifier:
-        """The classifier to use.
-
-        Raises:
-            NoClassifier: the result has none.
-            NotFound, NotFinished, NoResult: as `read`.
-        """
+        """The classifier to use."""
 
 
 def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str, part: Part) -> Response | None:

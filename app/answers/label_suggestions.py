@@ -96,12 +96,7 @@ def suggest_labels(
 
 
 def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
-    """The answer, made in the reader process.
-
-    Raises:
-        NotFound: the owner has no such dataset or selection.
-        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
-    """
+    """The answer, made in the reader process."""
     spec: LabelSpec
     spec = read_model(LabelBody, body.value) if isinstance(body, JsonBody) else read_model(LabelSpec, body.spec, "spec")
     with services.database.session_scope() as session:

@@ -88,11 +88,7 @@ def answer_export(finder: Finder, if_none_match: str | None, format: FormatName,
 
 
 async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:
-    """The prompts for the inputs of a body.
-
-    Raises:
-        NotFound, NotFinished, NoResult: as `Finder.read`.
-    """
+    """The prompts for the inputs of a body."""
 
     def read() -> Answers:
         with finder.services.database.session_scope() as session:

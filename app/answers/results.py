@@ -76,9 +76,6 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
 
     Args:
         with_wrong: also with the texts of wrong answers.
-
-    Raises:
-        NotFinished, NoResult: as `get_report`.
     """
     with services.database.session_scope() as session:
         report = get_report(services, session, owner_id, selection_id)

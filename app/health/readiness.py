@@ -58,12 +58,7 @@ class DatabaseCheck:
         self._question: Future[str | None] | None = None
 
     def find_revision(self) -> str | None:
-        """The revision of the schema; None for an empty database.
-
-        Raises:
-            TimeoutError: Postgres has not answered within `ANSWER_SECONDS`.
-            SQLAlchemyError: Postgres is away.
-        """
+        """The revision of the schema; None for an empty database."""
         with self._lock:
             if self._question is None or self._question.done():
                 self._question = Future()

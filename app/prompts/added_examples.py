@@ -61,12 +61,7 @@ class KnownRows:
 
 
 def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> str | None:
-    """Returns a warning of rows that are nearly the same as others with another label.
-
-    Raises:
-        Unprocessable: a row is blank, too long, there already, or has an unknown label; all faults are named.
-        ContradictingExample: a row of the pool has the same text with another label.
-    """
+    """Returns a warning of rows that are nearly the same as others with another label."""
     most, seen, found = known.most_characters(settings), known.by_text, list[ErrorItem]()
     for index, one in enumerate(examples):
         faults = list(_find_faults(one, index, known.labels, most))

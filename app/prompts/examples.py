@@ -48,15 +48,7 @@ class PoolChange:
     indexes: Indexes
 
     def add(self, body: ExamplesBody) -> PromptVersion:
-        """Add rows, all or none.
-
-        Raises:
-            Unprocessable: rows cannot be used; all are named.
-            ContradictingExample: rows contradict others of the pool.
-            NoPool, PoolFull: there is no pool, or it has too many rows.
-            PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
-            OwnerFull: as `Change.add`.
-        """
+        """Add rows, all or none."""
         found, pool = self._read()
         new = len(body.examples)
         if len(pool.rows) + new > MOST_ROWS:
@@ -78,14 +70,7 @@ class PoolChange:
         return self._write(found, alter, {"added": new, "taken_out": 0, "warning": warning}, body.note)
 
     def take_out(self, row: int, note: str | None) -> PromptVersion:
-        """Take a row out of the pool.
-
-        Raises:
-            NotFound: there is no such name or row.
-            ExampleInUse: every prompt shows the row, or it is the last.
-            NoPool: there is no pool.
-            PreconditionRequired, PreconditionFailed, OwnerFull: as `add`.
-        """
+        """Take a row out of the pool."""
         found, pool = self._read()
         if row not in pool.places:
             raise NotFound("the pool of this name has no such row")
@@ -134,13 +119,7 @@ class PoolChange:
 
 
 def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset:
-    """Store the pool of a name with its support examples as a dataset.
-
-    Raises:
-        NotFound: there is no such name.
-        NoPool: its prompts find no examples for an input.
-        OwnerFull: the owner has too many bytes stored.
-    """
+    """Store the pool of a name with its support examples as a dataset."""
     with services.database.session_scope() as session:
         found = PromptFinder(services, owner_id, name).read_current(session)
     if found.pool is None:

@@ -83,13 +83,7 @@ class NewSelection:
 
 
 def check_selection(services: Services, owner_id: str, body: Body) -> NewSelection:
-    """Read and check the spec and the rows of a submission.
-
-    Raises:
-        BadRequest, ContentTooLarge: the spec is not JSON, or the body is too large.
-        Unprocessable: the body has another form, or names an unknown model or dataset.
-        RefusedInput: the engine or the parser refuses the spec or the rows.
-    """
+    """Read and check the spec and the rows of a submission."""
     if isinstance(body, FormBody):
         spec = _check_spec(read_model(SelectionSpec, body.spec, "spec"), services.settings)
         rows = read_files(body, services.settings, skips_unlabelled=spec.skips_unlabelled)
@@ -113,10 +107,6 @@ def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) ->
 
     Args:
         skips_unlabelled: whether any share of the rows may lack a label.
-
-    Raises:
-        Unprocessable: there is no file of the dataset.
-        RefusedInput: names the faults of both.
     """
     if "dataset" not in form.files:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")

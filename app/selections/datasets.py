@@ -70,12 +70,7 @@ class StoredDataset:
 
 
 def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
-    """Read the rows of a body and store them, unless equal ones are there already.
-
-    Raises:
-        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
-        OwnerFull: the owner has too many bytes stored.
-    """
+    """Read the rows of a body and store them, unless equal ones are there already."""
     parsed, name = _read(body, services.settings)
     with services.database.session_scope() as session:
         return keep_rows(session, owner_id, services.settings, parsed, name)

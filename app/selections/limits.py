@@ -72,9 +72,6 @@ def check_asking(classifier: Classifier, model: str | None, num_rows: int, setti
     Args:
         model: name of the model that is asked; None for a bag of words.
         num_rows: number of answers.
-
-    Raises:
-        Unprocessable: the answers take too many pairs, or cost too much.
     """
     pairs, most = num_rows * len(classifier.prompts), settings.max_pairs
     if most is not None and pairs > most:

@@ -66,13 +66,6 @@ def receive(*parts: str) -> Any:
     """Make the dependency that receives a body, whose form has these parts at most, and waits for a place to work.
 
     It ends before the response is sent, so that a client that reads slowly holds no place. The files are deleted then.
-
-    Raises:
-        Busy: too many submissions are read or wait.
-        Unavailable: the service stops. The submission may be stored.
-        UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
-        BadRequest: the body is malformed or incomplete, or arrives too slowly.
-        Unprocessable: a part of the form is missing, repeated or unknown, or small JSON holds what no store keeps.
     """
 
     async def read(request: Request) -> AsyncIterator[Upload]:
@@ -145,12 +138,7 @@ async def _receive_form(request: Request, parts: Sequence[str]) -> AsyncIterator
 
 
 async def do_large(request: Request, work: Callable[..., _Found], *arguments: Any) -> _Found:
-    """Do work that no submission brings in the reader, after what came before: `work(services, owner id, *arguments)`.
-
-    Raises:
-        Busy: too much work waits, of all owners or of this one.
-        Others: what the work raises, and the errors of `Reader.run`.
-    """
+    """Do `work(services, owner id, *arguments)`, which no submission brings, in the reader, after what came before."""
     state, owner_id = request.app.state, request.state.owner_id
     with state.admission.admit(owner_id):
         async with state.admission.take_place(is_large=True):

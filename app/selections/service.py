@@ -57,9 +57,6 @@ def list_page(
 
     Args:
         more: names of columns beside those of a summary.
-
-    Raises:
-        InvalidCursor: the cursor comes from another list.
     """
     if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
         raise InvalidCursor("the cursor does not belong to a list of selections")
@@ -187,12 +184,7 @@ def retry(services: Services, session: Session, owner_id: str, selection_id: str
 
 
 def resume(services: Services, session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
-    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it.
-
-    Raises:
-        NotCancelled: the selection is neither cancelled nor under way.
-        TooManyJobs: the owner has too many jobs under way.
-    """
+    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it."""
     hold_quota(session, owner_id, services.settings)
     job = _lock(session, owner_id, selection_id)
     if job.status in {Status.QUEUED, Status.RUNNING}:

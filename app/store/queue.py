@@ -149,9 +149,6 @@ class JobQueue:
 
         Args:
             num_waiting: jobs that may start, by queue.
-
-        Raises:
-            RedisError: Redis does not answer.
         """
         return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
 

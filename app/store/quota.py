@@ -90,9 +90,6 @@ def check_bytes(session: Session, owner_id: str, settings: Settings, added: int 
 
     Args:
         added: what is to be written (bytes).
-
-    Raises:
-        OwnerFull: what the owner has stored is larger than the settings allow.
     """
     most = settings.max_owner_bytes
     if most is None:

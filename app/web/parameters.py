@@ -48,9 +48,6 @@ def read_last_number(written: str | None, most_digits: int, name: str, what: str
     Args:
         name: of the parameter or header.
         what: the things in the list.
-
-    Raises:
-        InvalidCursor: it is no such number.
     """
     number = None if written is None else read_number(written, most_digits)
     if written is not None and number is None:
@@ -59,10 +56,6 @@ def read_last_number(written: str | None, most_digits: int, name: str, what: str
 
 
 async def refuse_bad_parameters(request: Request) -> None:
-    """
-    Raises:
-        BadRequest: the query has a parameter that the route does not take, or a parameter holds what no store keeps.
-    """
     for place, parameters in (("path", request.path_params.items()), ("query", request.query_params.multi_items())):
         for name, value in parameters:
             if UNSTORABLE.search(str(value)):

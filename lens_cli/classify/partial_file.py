@@ -95,9 +95,6 @@ def partial_file(path: Path, origin: Origin, num_rows: int, *, restart: bool = F
     Args:
         num_rows: number of rows of the input.
         restart: whether to discard the predictions that are there.
-
-    Raises:
-        Refusal: the file has another origin, or another process writes it.
     """
     with path.open("a+b") as file:
         try:

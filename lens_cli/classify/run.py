@@ -45,11 +45,7 @@ class Paths:
         return self.output.with_name(f"{self.output.name}.partial.jsonl")
 
     def check(self, *, overwrite: bool) -> None:
-        """Find out before the run, not after it.
-
-        Raises:
-            Refusal: the output is of no known format, exists, or cannot be written.
-        """
+        """Find out before the run, not after it."""
         _find_format(self.output)
         check_output(self.output)
         if not self.output.exists():
@@ -91,10 +87,6 @@ class ClassificationRun:
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
             answer_above: least probability of a label that is given; None for every label.
-
-        Raises:
-            Refusal, InvalidInput: the classifier cannot be read, or the file of texts as a whole.
-            OSError: a file cannot be read.
         """
         found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
         classifier = found.read().classifier
@@ -131,11 +123,6 @@ class ClassificationRun:
             open_scorer: loads the model, if the classifier asks one.
             model: its name for the bar; None for that of the classifier.
             restart: whether to discard the predictions of an earlier run that was stopped.
-
-        Raises:
-            Refusal: the run was stopped; or rows are bad, after the output was written.
-            LensError: the model cannot be loaded, is another one, or fails.
-            KeyboardInterrupt: at the second Ctrl-C.
         """
         num_rows = len(self.rows)
         with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
@@ -181,11 +168,7 @@ class ClassificationRun:
 
 
 def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:
-    """Say what is in the output.
-
-    Raises:
-        Refusal: rows are bad.
-    """
+    """Say what is in the output."""
     num_rows = len(predictions)
     console.print(Text(f"{num_rows:,} rows in {output}"), soft_wrap=True)
     if answer_above is not None:

@@ -48,11 +48,7 @@ class LastingChild:
         self._child.stop()
 
     def look_after(self) -> None:
-        """Notice the end of the process, or start it again when the pause is over.
-
-        Raises:
-            ChildFailed: the process ended before it ever came up.
-        """
+        """Notice the end of the process, or start it again when the pause is over."""
         self._child.shorten_log()
         if self._start_again_at is not None:
             if time.monotonic() >= self._start_again_at:

@@ -22,12 +22,7 @@ class OfferedModel:
 
     @classmethod
     def find(cls, reference: str) -> "OfferedModel":
-        """Find a bundled model, a folder, a .gguf file or a hub id, and look at its files.
-
-        Raises:
-            UnknownModel, UnsafeModel: see `resolve_model`.
-            UnreadableModel: see `check_files`.
-        """
+        """Find a bundled model, a folder, a .gguf file or a hub id, and look at its files."""
         source = resolve_model(reference)
         check_files(source)
         if source.kind in ("bundled", "hub"):

@@ -50,12 +50,7 @@ class Stack:
     others: tuple[LastingChild, ...]  #: workers, and the process that answers at once
 
     def look_after(self) -> None:
-        """Start a process again that has ended, and keep the logs small.
-
-        Raises:
-            ChildFailed: a store has ended, or another process before it ever came up. The message says which, and
-                shows the end of its log.
-        """
+        """Start a process again that has ended, and keep the logs small."""
         for store in self.stores:
             store.check_alive()
             store.shorten_log()
@@ -68,10 +63,6 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
     """Run everything until the block ends, and then stop it: worker and API first, the stores last.
 
     `say` is told what happens meanwhile, such as the end of a worker.
-
-    Raises:
-        Refusal: the port or the data directory is taken, the directory is that of a newer release, or a process does
-            not come up.
     """
     from app.settings import Settings
     from app.store.schema import upgrade_schema

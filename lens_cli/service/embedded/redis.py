@@ -57,11 +57,6 @@ class RedisServer(EmbeddedServer):
         return f"unix://{user}:{password}@{quote(str(self._data_dir / 'redis.sock'))}?db=0"
 
     def start(self) -> None:
-        """
-        Raises:
-            ChildFailed: Redis is not installed, ended, or did not answer in time.
-            Refusal: its program cannot be reached (`reachable`).
-        """
         self._make_folder(self._data_dir)
         hashes = {"admin": _hash(self._admin_password), "service": _hash(self._service_password)}
         config = _CONFIG.format(appendonly="yes" if self._durable else "no", **hashes)

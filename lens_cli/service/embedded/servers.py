@@ -37,10 +37,6 @@ def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[Embedd
     Both servers are children of this process and listen only on Unix sockets. On Linux they also end
     when this process is killed. On other systems the next run over the same directory stops them.
     `durable=False` is for tests and demonstrations: a crash then loses all data.
-
-    Raises:
-        Refusal: another process runs servers over `data_dir`, or other accounts can write there.
-        ChildFailed: a server did not start. The message contains the end of its log.
     """
     data_dir = data_dir.expanduser().resolve()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,10 +68,6 @@ def short_path(data_dir: Path) -> Iterator[Path]:
 
 
 def _check_owner(data_dir: Path) -> None:
-    """
-    Raises:
-        Refusal: another account than this one and root could put its own files into the folder.
-    """
     found = data_dir.stat()
     # Root's group may be anybody's, and root writes wherever a link in the folder leads.
     closed = stat.S_IWOTH | (stat.S_IWGRP if is_root() else 0)
