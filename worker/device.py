@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import Settings
-from app.worker_device import WorkerDevice
+from app.store.queue import WorkerDevice
 from lens_engine.local.choices import DTYPES
 
 _GIB = 1 << 30

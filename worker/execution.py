@@ -41,10 +41,9 @@ from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
-from worker.heartbeat import Heartbeat
-from worker.horse import REPORT
+from worker.heartbeat import Heartbeat, RunMonitor, count
+from worker.parent import REPORT
 from worker.patience import commit_with_patience, longest_pause, opened_database
-from worker.progress import RunMonitor, count
 from worker.selecting import Selecting
 
 Ending = Callable[[Session, Claim], bool]

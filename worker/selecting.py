@@ -21,8 +21,8 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
+from worker.heartbeat import RunMonitor
 from worker.model_loading import find_reference, load_model
-from worker.progress import RunMonitor
 
 _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""

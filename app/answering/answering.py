@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from app.answering.models import ModelKey, Models
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
 from app.logs import summarize
 from lens_engine import errors

@@ -13,8 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from app.answering.answering import Answering
 from app.answering.models import ModelKey, Models, ModelSource, Opened
-from app.answering.remote import Remote
-from app.answering.subjects import Subject
+from app.answering.remote import Remote, Subject
 from app.errors import AppError, ModelUnusable
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, UnknownModel

@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from app.answering.client import AnswersClient, unless_gone
-from app.answering.subjects import Subject, weigh_subject
-from app.answers.answers import Version
-from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
-from app.answers.finding import Finder
+from app.answering.remote import Subject, weigh_subject
+from app.answers.answers import Finder, Version
+from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
 from app.selections.limits import check_asking

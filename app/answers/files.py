@@ -14,15 +14,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from app.answers.classify_schemas import ClassifyBody, Wish
+from app.answers.answers import Finder
 from app.answers.classifying import Asked, read_asked
-from app.answers.finding import Finder
+from app.answers.schemas import ClassifyBody, Wish
 from app.errors import BadRequest, Unprocessable
 from app.selections.bodies import Body, FormBody, parsing_limits
 from app.selections.form import open_upload
+from app.selections.limits import invalid_inputs
 from app.selections.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model

@@ -12,9 +12,9 @@ from app.errors import Unprocessable
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import Body, JsonBody, parsing_limits
+from app.selections.limits import invalid_inputs
 from app.selections.parts import DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.store.datasets import load_rows
 from app.web.openapi import refusals

@@ -5,9 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.answers.answers import Answers, Version
-from app.answers.finding import FoundClassifier, Part
-from app.answers.stored import ClassifierPart, PromptPart
+from app.answers.answers import Answers, ClassifierPart, FoundClassifier, Part, PromptPart, Version
 from app.errors import NoClassifier, NotFound
 from app.prompts.pools import VersionedPool, find_pool
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples

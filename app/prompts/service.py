@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.answers import results
-from app.answers.stored import ClassifierPart, PromptPart
+from app.answers.answers import ClassifierPart, PromptPart
 from app.errors import (
     NotFound,
     OwnerFull,
@@ -29,7 +29,7 @@ from app.store.datasets import count_rows
 from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import StoredClassifier
-from app.web.etag import matches, version_etag
+from app.web.parameters import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 

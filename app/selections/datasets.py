@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id, path_of
 from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
+from app.selections.limits import invalid_inputs
 from app.selections.parts import Name, RowsBody
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository

@@ -21,16 +21,14 @@ from app.errors import (
     StillRunning,
 )
 from app.ids import SELECTION, path_of
-from app.lifecycle import waiting
+from app.lifecycle import claims
+from app.lifecycle.endings import resume_cancelled, retry_failed
 from app.lifecycle.results import end_cancelled
-from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.selections.schemas import QueueOut, SelectionSummary
-from app.selections.views import JobState, retry_after
+from app.selections.schemas import JobState, QueueOut, SelectionSummary, retry_after
 from app.services import Services
 from app.store.datasets import delete_unused_datasets
 from app.store.quota import hold_quota
-from app.store.states import TERMINAL, Status
-from app.store.tables import Event, Job
+from app.store.tables import TERMINAL, Event, Job, Status
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")
@@ -114,7 +112,7 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     """Return the place of a selection in the queue; None if it is not queued."""
     if state.status != Status.QUEUED:
         return None
-    position, queue = waiting.find_place(session, state.id, services.settings)
+    position, queue = claims.find_place(session, state.id, services.settings)
     counts = services.queue.count_workers()
     return QueueOut(position=position, workers=None if counts is None else counts[queue])
 
