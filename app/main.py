@@ -20,13 +20,12 @@ from app.answers.classifying import Classifying
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
+from app.health.endpoints import DatabaseCheck, FullDisk
 from app.health.endpoints import router as health_router
-from app.health.readiness import DatabaseCheck, FullDisk
 from app.lifecycle.sweep import Settling, sweep
 from app.logs import summarize
 from app.metrics.endpoint import router as metrics_router
-from app.metrics.process_state import ProcessMetrics, SweepMetrics
-from app.metrics.service_state import ServiceState
+from app.metrics.service_state import ProcessMetrics, ServiceState, SweepMetrics
 from app.pages import creation, prompts, results, rows, trying
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
@@ -36,9 +35,9 @@ from app.prompts.parameters import MOST_POOLS
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.selections import dataset_endpoints as datasets
 from app.selections import endpoints as selections
-from app.selections.admission import Admission
 from app.selections.form import sweep_uploads
 from app.selections.reader import Reader
+from app.selections.receiving import Admission
 from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database

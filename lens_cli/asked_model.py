@@ -118,10 +118,6 @@ class ServerOptions:
         Args:
             model: a name of the file of servers; or KIND:NAME@URL; or a model on this machine.
             local: options that only a model on this machine has, by their parameters, as they were given.
-
-        Raises:
-            RefusedInput: options are missing, or contradict each other.
-            InvalidConfig: as `read_endpoints` and `Endpoint`.
         """
         servers = self._read_servers()
         found = servers.get(model) or parse_endpoint(model)
@@ -147,10 +143,6 @@ class ServerOptions:
 
         Args:
             model: as the user named it; None for the known one, with which it was made.
-
-        Raises:
-            RefusedInput, InvalidConfig: as `choose`; or the known model was behind a server, and is not the only one of
-                the file that has this name there.
         """
         if known is None:
             return None
@@ -206,9 +198,6 @@ class ChosenModel:
         Args:
             remembers: whether a model on this machine has a pair cache.
             remembers_answers: whether the answers of a server, which may cost money, are kept on disk.
-
-        Raises:
-            LensError: as `open_model`.
         """
         from lens_engine.opening import open_model
         from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES

@@ -51,10 +51,6 @@ class ServiceOptions:
 
     @contextmanager
     def asking(self) -> Iterator[Asked]:
-        """
-        Raises:
-            Refusal: the address is none, or the service refuses or does not answer.
-        """
         from lens_client import LensClient, LensError
 
         found = _ADDRESS.fullmatch(self.service or "")
@@ -79,11 +75,7 @@ class ServiceOptions:
         answer_above: float | None,
         console: Console,
     ) -> "LabelledFile":
-        """Label a file by the service. A repeated command goes on where it was interrupted.
-
-        Raises:
-            Refusal: as `asking`; or the run was stopped.
-        """
+        """Label a file by the service. A repeated command goes on where it was interrupted."""
         with self.asking() as asked, _bar(console, "to go on, repeat the command") as on_batch:
             told = {**wish.wish, "answer_above": answer_above, "on_batch": on_batch, **rows.parts}
             found: LabelledFile = asked.resource.classify(asked.name, texts, output, **told)

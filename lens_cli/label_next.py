@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions, describe_opening
-from lens_cli.file_options import RowFileOptions
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import RowFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, check_output, show_note
 from lens_cli.subject_file import SubjectFile
 

@@ -125,11 +125,7 @@ def _refuse_path(error: OSError) -> Refusal:
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
-    """Check an output path before the run.
-
-    Raises:
-        Refusal: the path is a folder, its folder does not exist, or one of them may not be written to.
-    """
+    """Check an output path before the run."""
     where = f"where: {option}"
     if path is None:
         return
@@ -144,11 +140,7 @@ def check_output(path: Path | None, option: str = "--output") -> None:
 
 
 def read_settings() -> "Settings":
-    """Read the service's settings from the environment.
-
-    Raises:
-        Refusal: variables have invalid values. The refusal names the variables and hides the values.
-    """
+    """Read the service's settings from the environment."""
     from app.settings import Settings
 
     try:

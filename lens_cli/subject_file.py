@@ -95,11 +95,6 @@ class SubjectFile:
     where: str = "WHAT"  #: argument or option that names the file
 
     def read(self) -> FoundSubject:
-        """
-        Raises:
-            Refusal, InvalidInput: the file holds nothing of the kind.
-            OSError: the file cannot be read.
-        """
         from lens_engine.classifier.classifier import Classifier
         from lens_engine.evaluation.subject import PromptSubject
 
@@ -136,9 +131,6 @@ def read_result(
     Args:
         where: argument or option that names the file.
         otherwise: what is said of another file.
-
-    Raises:
-        RefusedInput: the file is no result.
     """
     from lens_engine.result import SelectionResult
 

@@ -5,7 +5,7 @@ No dataset that no job uses is left over.
 
 from collections.abc import Iterable
 
-from app.store.states import Status
+from app.store.tables import Status
 
 MOVES = """
 SELECT job_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 from app.answering.answering import Answering
 from app.answering.models import ModelKey, Opened
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.errors import ModelLoading
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead

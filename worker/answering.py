@@ -23,8 +23,7 @@ from starlette.routing import Route
 from app.answering.answering import Answering
 from app.answering.client import AnsweringMetrics, unless_gone
 from app.answering.models import Models
-from app.answering.remote import PREDICTIONS
-from app.answering.subjects import Subject, weigh_subject
+from app.answering.remote import PREDICTIONS, Subject, weigh_subject
 from app.errors import AppError, ContentTooLarge, NotFound, NotLocal, Unauthorized, Unprocessable, make_internal_error
 from app.held_values import HeldValues
 from app.logs import configure_logging, summarize

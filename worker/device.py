@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import Settings
-from app.worker_device import WorkerDevice
+from app.store.queue import WorkerDevice
 from lens_engine.local.choices import DTYPES
 
 _GIB = 1 << 30
@@ -63,10 +63,6 @@ def read_gpu(index: int, dtype: str) -> Device:
 
     Args:
         dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU.
-
-    Raises:
-        GpuAbsent: there is no such GPU.
-        RuntimeError: the GPU is there, and does not compute.
     """
     import torch
 

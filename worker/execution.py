@@ -41,10 +41,9 @@ from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
-from worker.heartbeat import Heartbeat
-from worker.horse import REPORT
+from worker.heartbeat import Heartbeat, RunMonitor, count
+from worker.parent import REPORT
 from worker.patience import commit_with_patience, longest_pause, opened_database
-from worker.progress import RunMonitor, count
 from worker.selecting import Selecting
 
 Ending = Callable[[Session, Claim], bool]
@@ -91,11 +90,7 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, settings)
 
     def run(self) -> None:
-        """Compute and persist. On any error, give the job back at once, so that another worker can take over.
-
-        Raises:
-            WorkerFault: the fault is this worker's; the job is queued again, unless it was its last attempt.
-        """
+        """Compute and persist. On any error, give the job back at once, so that another worker can take over."""
         begin_context(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False

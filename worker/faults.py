@@ -14,7 +14,7 @@ from rq.timeouts import JobTimeoutException
 
 from app.lifecycle.claims import Claim
 from app.problems import problem
-from app.selections.refusals import as_items
+from app.selections.limits import as_items
 from app.settings import Settings
 from lens_engine.errors import (
     ClusterError,

@@ -21,8 +21,8 @@ from lens_engine.local.model_files import resolve_model
 from lens_engine.local.token_counter import find_tokenizer
 from lens_engine.scoring.base import SERVER
 from worker.device import Device, ReadGpu, UnfitWorker, check_room, find_device, first_line, read_gpu
-from worker.horse import die_with_parent
 from worker.model_loading import TESTING_PREFIX, least_bytes
+from worker.parent import die_with_parent
 
 LOOK_SECONDS = 300.0
 """Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""

@@ -4,10 +4,10 @@
 def run_job(_job_id: str) -> bool:
     """Run the next job in a work-horse. Returns False if none waits for this worker.
 
-    It may be another one than was enqueued: see `app.lifecycle.waiting`. The imports are local because torch must
+    It may be another one than was enqueued: see `app.lifecycle.claims`. The imports are local because torch must
     load after the fork.
     """
-    from app.lifecycle.waiting import claim_next
+    from app.lifecycle.claims import claim_next
     from app.settings import Settings
     from worker.execution import execute_claimed
 

@@ -22,12 +22,7 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 
 def find_reference(settings: Settings, name: str) -> str | Endpoint:
-    """The model that the settings allow under `name`.
-
-    Raises:
-        UnknownModel: the settings no longer allow this name.
-        ModelMoved: the workers of another queue have the model.
-    """
+    """The model that the settings allow under `name`."""
     reference = settings.endpoints.get(name) or settings.allowed_models.get(name)
     if reference is None:
         raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.offered_models))}")
@@ -45,11 +40,6 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: b
     Args:
         dtype: the number format; None for the one in the settings.
         remembers: whether its scores are kept in the pair cache. The answers of a server, which cost money, always are.
-
-    Raises:
-        UnknownModel, ModelMoved: as `find_reference`.
-        InvalidConfig: the cluster cannot be reached, or is too small.
-        ModelError: the model cannot be loaded, or its files are unsafe.
     """
     reference = find_reference(settings, name)
     cache_dir, device, dtype = settings.cache_dir, settings.device, dtype or settings.dtype

@@ -45,10 +45,6 @@ def commit_with_patience(
 
     A commit may succeed although its confirmation is lost. `write` must therefore be fenced, so that
     the repetition changes nothing. Who holds a lease passes `longest_pause`, because nothing renews it meanwhile.
-
-    Raises:
-        OperationalError, InterfaceError, TimeoutError: Postgres did not accept it for `patience_seconds`, or never
-            will.
     """
     deadline = time.monotonic() + patience_seconds
     pause = _FIRST_PAUSE_SECONDS

@@ -21,8 +21,8 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
+from worker.heartbeat import RunMonitor
 from worker.model_loading import find_reference, load_model
-from worker.progress import RunMonitor
 
 _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""
@@ -42,12 +42,6 @@ class Selecting:
     log: Callable[..., None]
 
     def select(self) -> SelectionResult:
-        """
-        Raises:
-            WorkerFault: the model cannot be loaded here, or this machine failed.
-            NothingSelected: it was stopped before a permutation was chosen.
-            Others: as `load_submission`, `find_reference` and `select_support_examples`.
-        """
         submission = self.transact(lambda session: load_submission(session, self.claim.job_id))
         find_reference(self.settings, submission.spec.model)
         checkpoint = self._find_checkpoint()
@@ -100,9 +94,6 @@ class Selecting:
         """Compare the kinds of device before a model is loaded in the checkpoint's number format.
 
         The engine compares the rest.
-
-        Raises:
-            CheckpointForeign: the checkpoint is of another kind of device.
         """
         own, _, _ = self.settings.device.partition(":")
         if own not in ("auto", checkpoint.device):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from app.answering.models import ModelKey, Models
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
 from app.logs import summarize
 from lens_engine import errors
@@ -50,10 +50,6 @@ class Waiting:
         self._short, self._long = deque[AskedTexts](), deque[AskedTexts]()
 
     def add(self, asked: AskedTexts) -> None:
-        """
-        Raises:
-            Busy: too much waits already.
-        """
         is_short = len(asked.texts) <= SHORT_TEXTS
         with self._lock:
             self._drop_cancelled()
@@ -135,11 +131,6 @@ class Answering:
         """Begin to ask for at least one and at most 256 texts, none of them blank. Cancel it if nobody waits for it.
 
         The future raises an AppError, as this method does.
-
-        Raises:
-            Busy: too much waits already.
-            ModelLoading: the model is being opened.
-            ModelUnusable: it cannot be opened.
         """
         self._find_scorer(subject)
         asked = AskedTexts(subject, list(texts))
@@ -190,10 +181,6 @@ class Answering:
             return predict_rows(subject.classifier, [TextRow(text) for text in texts], scorer)
 
     def _find_scorer(self, subject: Subject) -> LabelScorer | None:
-        """
-        Raises:
-            ModelLoading, ModelUnusable: as `ask`.
-        """
         model = subject.classifier.model
         if model is None or self._models is None:
             return None

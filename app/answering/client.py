@@ -13,8 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from app.answering.answering import Answering
 from app.answering.models import ModelKey, Models, ModelSource, Opened
-from app.answering.remote import Remote
-from app.answering.subjects import Subject
+from app.answering.remote import Remote, Subject
 from app.errors import AppError, ModelUnusable
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, UnknownModel
@@ -66,11 +65,7 @@ T = TypeVar("T")
 
 
 async def unless_gone(request: Request, answer: Awaitable[T]) -> T:
-    """The answer. If the client goes away first, it is cancelled. The body of the request was read before.
-
-    Raises:
-        ClientDisconnect: the client went away.
-    """
+    """The answer. If the client goes away first, it is cancelled. The body of the request was read before."""
     asked, gone = asyncio.ensure_future(answer), asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -96,13 +91,7 @@ class AnswersClient:
         self._remote = Remote(settings.answers_addresses, settings.answers_token)
 
     async def ask(self, subject: Subject, texts: Sequence[str], contender: Contender) -> list[Prediction]:
-        """One prediction for each of at most 256 texts, in order. A bad text has its error and code.
-
-        Raises:
-            ModelMismatch: the model is another than the one that the classifier was made for.
-            ModelUnusable: the service has no such model, or it cannot be opened or asked.
-            Busy, ModelLoading, AnswersAway: repeat the request later.
-        """
+        """One prediction for each of at most 256 texts, in order. A bad text has its error and code."""
         faults = [self._find_fault(text) for text in texts]
         good = [text for text, fault in zip(texts, faults, strict=True) if fault is None]
         try:

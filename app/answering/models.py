@@ -72,12 +72,7 @@ class Models:
         self.computing = threading.Lock()  #: held while a model computes: what makes room then has no other user
 
     def find(self, key: ModelKey) -> LabelScorer:
-        """The model, if it is open; else its opening begins.
-
-        Raises:
-            ModelLoading: it is being opened.
-            ModelError: it could not be opened just now.
-        """
+        """The model, if it is open; else its opening begins."""
         with self._lock:
             if (opened := self._opened.get(key)) is not None:
                 self._opened.move_to_end(key)

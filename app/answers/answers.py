@@ -1,9 +1,10 @@
-"""What production reads of a finished run, of the selection itself or of the copy that a prompt keeps."""
+"""What production reads of a finished run: what is stored and answered, and how a selection or a prompt finds it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from fastapi import Response
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes, PoolSource
@@ -16,18 +17,68 @@ from app.answers.schemas import (
     ShownDemonstration,
     SupportExamplesOut,
 )
-from app.answers.stored import PromptPart
 from app.errors import NoResult
-from app.web.etag import make_etag, version_etag
+from app.lifecycle.spec import StoredPart
+from app.services import Services
+from app.web.parameters import REVALIDATED, answer_unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.heads import HeadKind
+from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.exports import Source
-from lens_engine.result import SupportExamples
+from lens_engine.result import Provenance, SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.rendering import find_renderer
+from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.pool import Found, Pool
 from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
-from lens_engine.types import Example
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import Example, HeadlineKind
+
+
+class PromptPart(StoredPart):
+    """What production reads of a result. The names are those of `SelectionResult`."""
+
+    partial: bool
+    task: TaskRecord
+    support_examples: tuple[SupportExamples, ...]
+    first: HeadlineKind
+    provenance: Provenance
+    most_tokens: int | None = None
+    opening_tokens: int = 0
+
+    def answer_for(self, use: Use | None) -> SupportExamples:
+        """As `SelectionResult.answer_for`."""
+        return next((one for one in self.support_examples if use in (None, one.use)), self.support_examples[0])
+
+
+class SuspiciousPart(StoredPart):
+    """The rows of a result whose label is probably wrong."""
+
+    suspicious_labels: tuple[SuspiciousLabel, ...]
+
+
+class HeadPart(StoredPart):
+    """The kind of a head, without its coefficients."""
+
+    kind: HeadKind
+
+
+class RetrievalPart(StoredPart):
+    """How demonstrations are found, without the rows."""
+
+    form: PromptForm
+
+
+class ClassifierPart(StoredPart):
+    """A classifier without its prompts and coefficients."""
+
+    head: HeadPart
+    task: TaskRecord
+    retrieval: RetrievalPart | None = None
+    input: InputFormat | None
+
 
 CHANGED = "the selection was changed or deleted meanwhile; look at it, and repeat the request"
 
@@ -163,3 +214,45 @@ def _present(number: int, rendered: PromptOfInput, shown: Sequence[tuple[Example
         turns=None if rendered.turns is None else list(rendered.turns),
         demonstrations=[Demonstration(**about) for _, about in shown],
     )
+
+
+Part = Literal["support-examples", "result", "classifier"]
+
+
+class FoundClassifier(NamedTuple):
+    version: Version
+    classifier: Classifier
+
+
+class Finder(Protocol):
+    """Finds what production reads of one selection, or of one prompt."""
+
+    @property
+    def services(self) -> Services: ...
+
+    @property
+    def owner_id(self) -> str: ...
+
+    @property
+    def path(self) -> str:
+        """Of the selection or prompt in the API."""
+
+    def find_version(self, session: Session, part: Part) -> Version | None:
+        """Which version of a part there is, without reading the part; None if there is none."""
+
+    def read(self, session: Session) -> Answers:
+        """The answers."""
+
+    def find_input(self, session: Session) -> InputFormat | None:
+        """How the file of the selection was written; None if that is not known."""
+
+    def read_classifier(self, session: Session) -> FoundClassifier:
+        """The classifier to use."""
+
+
+def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str, part: Part) -> Response | None:
+    """The answer 304 to a client that has the current version of a part; None for another client."""
+    version = None if if_none_match is None else finder.find_version(session, part)
+    if version is None or not is_known(if_none_match, etag := version.etag(name)):
+        return None
+    return answer_unchanged(etag, REVALIDATED)

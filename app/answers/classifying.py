@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from app.answering.client import AnswersClient, unless_gone
-from app.answering.subjects import Subject, weigh_subject
-from app.answers.answers import Version
-from app.answers.classify_schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
-from app.answers.finding import Finder
+from app.answering.remote import Subject, weigh_subject
+from app.answers.answers import Finder, Version
+from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
 from app.selections.limits import check_asking
@@ -65,11 +64,7 @@ class Classifying:
 
     @contextmanager
     def hold(self, owner_id: str) -> Iterator[None]:
-        """Hold one of the places of an owner until the block ends.
-
-        Raises:
-            TooManyRequests: the owner has none left.
-        """
+        """Hold one of the places of an owner until the block ends."""
         if self._open[owner_id] >= MOST_AT_ONCE:
             raise TooManyRequests(
                 f"{MOST_AT_ONCE} of your requests are being answered, the most at the same time; repeat this one when "
@@ -84,11 +79,7 @@ class Classifying:
             self._open += Counter()  # forgets owners without a request
 
     async def find(self, finder: Finder, wish: Wish) -> Asked:
-        """What is asked, read anew where the selection or the name has another version.
-
-        Raises:
-            NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
-        """
+        """What is asked, read anew where the selection or the name has another version."""
 
         def read() -> Asked:
             with finder.services.database.session_scope() as session:
@@ -119,11 +110,7 @@ CLASSIFY_BODY = takes_json(ClassifyBody)
 
 
 def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
-    """What is asked of the current version.
-
-    Raises:
-        NotFound, NotFinished, NoResult, NoClassifier: there is nothing of the kind.
-    """
+    """What is asked of the current version."""
     answers = finder.read(session)
     is_open = wish.prompts is None and wish.use is None and not wish.fixed
     if wish.prompts == "classifier" or (is_open and answers.result.first != "prompt"):
@@ -147,14 +134,7 @@ def _describe(classifier: Classifier, use: Use | None) -> Contender:
 
 
 async def classify(request: Request, finder: Finder, classifying: Classifying, body: ClassifyBody) -> ClassifiedOut:
-    """The answers to the inputs of a body; a bad input has its error, and costs no other.
-
-    Raises:
-        TooManyRequests: the owner asks too often at the same time.
-        Unprocessable: a label is not one of those that can be answered.
-        NotFound, NotFinished, NoResult, NoClassifier: as `Classifying.find`.
-        Others: as `AnswersClient.ask`.
-    """
+    """The answers to the inputs of a body; a bad input has its error, and costs no other."""
     settings = finder.services.settings
     with classifying.hold(finder.owner_id):
         asked = await classifying.find(finder, body)

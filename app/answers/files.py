@@ -14,15 +14,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from app.answers.classify_schemas import ClassifyBody, Wish
+from app.answers.answers import Finder
 from app.answers.classifying import Asked, read_asked
-from app.answers.finding import Finder
+from app.answers.schemas import ClassifyBody, Wish
 from app.errors import BadRequest, Unprocessable
 from app.selections.bodies import Body, FormBody, parsing_limits
 from app.selections.form import open_upload
+from app.selections.limits import invalid_inputs
 from app.selections.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model
@@ -118,12 +118,7 @@ def send(upload: Upload, work: Callable[[str, Services, str, Body], str], name: 
 
 
 def write_texts(make: MakeFinder, path: str, services: Services, owner_id: str, body: Body) -> str:
-    """Write the texts of a file as JSON, with their labels if it has some.
-
-    Raises:
-        NotFound, NotFinished, NoResult, NoClassifier: there is nothing that is asked.
-        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
-    """
+    """Write the texts of a file as JSON, with their labels if it has some."""
     form, spec, asked = _read_form(TextsSpec, make, services, owner_id, body)
     if spec.labelled:
         judged, notes = _read_labelled(form, services, asked.classifier)
@@ -139,12 +134,7 @@ def write_texts(make: MakeFinder, path: str, services: Services, owner_id: str, 
 
 
 def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: str, body: Body) -> str:
-    """Write a file of texts with its answers, as the library writes it.
-
-    Raises:
-        Unprocessable: the answers are not those of the rows.
-        Others: as `write_texts`.
-    """
+    """Write a file of texts with its answers, as the library writes it."""
     form, spec, asked = _read_form(TableSpec, make, services, owner_id, body)
     found = _read_texts(form, services, asked.classifier)
     predictions = _read_answers(form, asked.classifier, len(found.rows))
@@ -173,11 +163,7 @@ class Measured(NamedTuple):
 
 
 def measure_file(make: MakeFinder, services: Services, owner_id: str, body: Body) -> Measured:
-    """The figures of answers to the rows of a labelled file.
-
-    Raises:
-        as `write_labelled`.
-    """
+    """The figures of answers to the rows of a labelled file."""
     form, spec, asked = _read_form(FiguresSpec, make, services, owner_id, body)
     judged, notes = _read_labelled(form, services, asked.classifier)
     with invalid_inputs(dataset=judged):

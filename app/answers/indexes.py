@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from app.answering.subjects import weigh_pool
+from app.answering.remote import weigh_pool
 from app.held_values import HeldValues
 from lens_engine.retrieval.pool import Pool
 

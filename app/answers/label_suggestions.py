@@ -12,9 +12,9 @@ from app.errors import Unprocessable
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import Body, JsonBody, parsing_limits
+from app.selections.limits import invalid_inputs
 from app.selections.parts import DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.store.datasets import load_rows
 from app.web.openapi import refusals
@@ -96,12 +96,7 @@ def suggest_labels(
 
 
 def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
-    """The answer, made in the reader process.
-
-    Raises:
-        NotFound: the owner has no such dataset or selection.
-        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
-    """
+    """The answer, made in the reader process."""
     spec: LabelSpec
     spec = read_model(LabelBody, body.value) if isinstance(body, JsonBody) else read_model(LabelSpec, body.spec, "spec")
     with services.database.session_scope() as session:

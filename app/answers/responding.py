@@ -6,12 +6,11 @@ from fastapi import Depends, Query, Response
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
-from app.answers.answers import Answers
-from app.answers.finding import Finder, answer_known
+from app.answers.answers import Answers, Finder, answer_known
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody, Rendered, refuse_blank
-from app.web.etag import REVALIDATED, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, sends, takes_json
+from app.web.parameters import REVALIDATED, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.request_body import json_body
 from lens_engine.config import Use
 from lens_engine.exports import FORMATS, FormatName, write_export
@@ -88,11 +87,7 @@ def answer_export(finder: Finder, if_none_match: str | None, format: FormatName,
 
 
 async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:
-    """The prompts for the inputs of a body.
-
-    Raises:
-        NotFound, NotFinished, NoResult: as `Finder.read`.
-    """
+    """The prompts for the inputs of a body."""
 
     def read() -> Answers:
         with finder.services.database.session_scope() as session:

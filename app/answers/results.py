@@ -7,10 +7,17 @@ from fastapi import Depends
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.answers.answers import CHANGED, Answers, Version
-from app.answers.finding import FoundClassifier, Part
+from app.answers.answers import (
+    CHANGED,
+    Answers,
+    ClassifierPart,
+    FoundClassifier,
+    Part,
+    PromptPart,
+    SuspiciousPart,
+    Version,
+)
 from app.answers.indexes import PoolSource
-from app.answers.stored import ClassifierPart, PromptPart, SuspiciousPart
 from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import NoClassifier, NoResult
 from app.ids import path_of
@@ -18,10 +25,9 @@ from app.selections import service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
 from app.services import Services
 from app.store.datasets import load_texts
-from app.store.pools import read_pool
 from app.store.prompt_tables import StoredPool
-from app.store.states import Status
-from app.store.tables import Job, Report, StoredClassifier
+from app.store.prompts import read_pool
+from app.store.tables import Job, Report, Status, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
@@ -76,9 +82,6 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
 
     Args:
         with_wrong: also with the texts of wrong answers.
-
-    Raises:
-        NotFinished, NoResult: as `get_report`.
     """
     with services.database.session_scope() as session:
         report = get_report(services, session, owner_id, selection_id)

@@ -9,9 +9,8 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from app.answers import files, results
-from app.answers.classify_schemas import ClassifiedOut, TextsOut
+from app.answers.answers import answer_known
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.finding import answer_known
 from app.answers.indexes import IndexesDep
 from app.answers.responding import (
     EXPORTS,
@@ -27,11 +26,11 @@ from app.answers.responding import (
     render,
 )
 from app.answers.results import SelectionFinder, SelectionFinderDep
-from app.answers.schemas import Rendered, SupportExamplesOut
+from app.answers.schemas import ClassifiedOut, Rendered, SupportExamplesOut, TextsOut
 from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
-from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag
 from app.web.openapi import not_modified, refusals, sends
+from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 from lens_engine.show.documents import write_html

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Update, func, select
+from sqlalchemy import Update, delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.ids import path_of
@@ -22,8 +22,8 @@ from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease
 from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
 from app.problems import problem
 from app.settings import Settings
-from app.store.states import Status
-from app.store.tables import Job
+from app.store.prompts import delete_pool_without_result
+from app.store.tables import Event, Job, Report, Status, StoredCheckpoint, StoredClassifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
@@ -174,3 +174,43 @@ def backoff_seconds(crashes: int, settings: Settings) -> float:
 def _ending(claim: Claim, status: Status) -> Update:
     """Build an update to a terminal status, with the time in the column of that status."""
     return fenced(claim).values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
+
+
+RETRIED = "retried"
+RESUMED = "resumed"
+
+
+def retry_failed(session: Session, job: Job) -> None:
+    """Queue a failed job again from the start, with no crash counted."""
+    _queue_again(session, job, RETRIED, {"error": job.error}, keeps_progress=False)
+
+
+def resume_cancelled(session: Session, job: Job) -> None:
+    """Queue a cancelled job again, to go on from its checkpoint, or from the start if it has none.
+
+    Its partial result is deleted.
+    """
+    has_checkpoint, had_result = (
+        bool(session.scalar(select(exists().where(table.job_id == job.id)))) for table in (StoredCheckpoint, Report)
+    )
+    for table in (Report, StoredClassifier):
+        session.execute(delete(table).where(table.job_id == job.id))
+    if not has_checkpoint:
+        delete_pool_without_result(session, job.id)
+    about = {"from_checkpoint": has_checkpoint, "result_deleted": had_result}
+    _queue_again(session, job, RESUMED, about, keeps_progress=has_checkpoint)
+
+
+def _queue_again(session: Session, job: Job, event: str, about: dict[str, Any], *, keeps_progress: bool) -> None:
+    """Give the row the values of a queued job. `attempt` stays: the next claim raises it."""
+    session.execute(insert(Event).values(job_id=job.id, type=event, data={**about, "attempt": job.attempt}))
+    now: Any = func.now()
+    job.status, job.crashes = Status.QUEUED, 0
+    job.queued_at = job.not_before = now
+    times = ("cancel_requested_at", "cancelled_at", "failed_at")
+    for name in (*times, "error", "partial", "stop_reason", "figures", "dtype", "digest", "provenance"):
+        setattr(job, name, None)
+    if not keeps_progress:
+        job.phase = job.progress = None
+    session.flush()
+    session.refresh(job)

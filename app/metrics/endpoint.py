@@ -24,10 +24,6 @@ async def check_reader(request: Request, services: ServicesDep) -> None:
     """Let the holder of the key of the metrics pass. Without such a key: this machine, if no API key is needed.
 
     Behind a reverse proxy of the same machine every caller has a local address. Such a service has API keys.
-
-    Raises:
-        Unauthorized: the caller may not read the metrics.
-        Unavailable: the API keys of the database cannot be read.
     """
     known = services.settings.metrics_key_hash
     if known is not None and _has_key(request, known):

@@ -1,11 +1,13 @@
-"""Numbers of the whole service, read from Postgres and Redis when Prometheus asks. Every API process shows the same."""
+"""Metrics of this process, and of the whole service: what the database and the queue say at a scrape."""
 
+import asyncio
 import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
@@ -13,15 +15,90 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.lifecycle.waiting import may_start, queue_of_job
+from app.lifecycle.claims import may_start, queue_of_job
+from app.lifecycle.sweep import SweepReport
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters, show_waits
 from app.prompts.service import MOST_VERSIONS, WARNED_FROM
+from app.selections.receiving import Admission
 from app.services import Services
 from app.settings import Settings
 from app.store.prompt_tables import Prompt
-from app.store.states import Status
-from app.store.tables import Job
+from app.store.tables import Job, Status
+
+_LOOK_SECONDS = 0.5
+_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_LONG_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+
+
+class ProcessMetrics:
+    """Connections, submissions, the place of large work, ends of the reader, and how late the loop is."""
+
+    def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
+        pool = services.database.engine.pool
+        in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
+        in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
+        most = Gauge("lens_database_connections_max", "Most of them: LENS_DATABASE_POOL_SIZE.", registry=registry)
+        most.set(services.settings.database_pool_size)
+        admitted = Gauge(
+            "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
+        )
+        admitted.set_function(lambda: float(admission.num_admitted))
+        waiting = Gauge(
+            "lens_large_place_waiting", "Large submissions and reports that wait for their place.", registry=registry
+        )
+        waiting.set_function(lambda: float(admission.num_waiting))
+        admission.note_wait = Histogram(
+            "lens_large_place_wait_seconds",
+            "How long a large submission or a report waited for its place (seconds).",
+            buckets=_LONG_BUCKETS,
+            registry=registry,
+        ).observe
+        self.reader_ends = Counter(
+            "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
+        )
+        self._lag = Histogram(
+            "lens_event_loop_lag_seconds", "How late the event loop is (seconds).", buckets=_BUCKETS, registry=registry
+        )
+
+    async def measure_lag(self) -> None:
+        """Observe every half second how much later than asked the loop comes back. Runs until it is cancelled."""
+        while True:
+            asked = time.monotonic()
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._lag.observe(max(0.0, time.monotonic() - asked - _LOOK_SECONDS))
+
+
+SWEEP_OUTCOMES = ("rescued", "failed", "cancelled", "enqueued")
+
+
+class SweepMetrics:
+    """What the sweeps of this process did."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sweeps = Counter(
+            "lens_sweeps", "Sweeps by `result`; skipped: another process swept.", ["result"], registry=registry
+        )
+        self._jobs = Counter("lens_sweep_jobs", "Jobs by `outcome` of a sweep.", ["outcome"], registry=registry)
+        self._last = Gauge(
+            "lens_last_sweep_timestamp_seconds",
+            "When this process last swept, or found another process sweeping (Unix time).",
+            registry=registry,
+        )
+        for result in ("done", "skipped", "failed"):
+            self._sweeps.labels(result)
+        for outcome in SWEEP_OUTCOMES:
+            self._jobs.labels(outcome)
+
+    def note_sweep(self, report: SweepReport) -> None:
+        self._sweeps.labels("skipped" if report.skipped else "done").inc()
+        self._last.set_to_current_time()
+        for outcome in SWEEP_OUTCOMES:
+            self._jobs.labels(outcome).inc(getattr(report, outcome))
+
+    def note_failure(self) -> None:
+        self._sweeps.labels("failed").inc()
+
 
 CACHE_SECONDS = 5.0
 """How long an answer is repeated, so that many scrapes cost the stores no more than one."""

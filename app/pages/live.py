@@ -9,10 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from app.lifecycle.spec import StoredSpec
-from app.selections.schemas import ProgressOut, QueueOut
-from app.selections.views import present_progress
-from app.store.states import Status
-from app.store.tables import Event, Job
+from app.selections.schemas import ProgressOut, QueueOut, present_progress
+from app.store.tables import Event, Job, Status
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.show.charts import Step, draw_curve
 from lens_engine.task.wording import show_count

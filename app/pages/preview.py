@@ -9,9 +9,8 @@ from sqlalchemy import select
 from app.errors import BadRequest
 from app.selections import datasets
 from app.selections.bodies import Body, FormBody
-from app.selections.checking import read_files
-from app.selections.limits import check_model_name
-from app.selections.refusals import invalid_inputs
+from app.selections.limits import check_model_name, invalid_inputs
+from app.selections.submission import read_files
 from app.services import Services
 from app.store.datasets import find_label_column, load_sample
 from app.store.tables import Job

@@ -7,8 +7,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
+from app.answers.answers import PromptPart
 from app.answers.indexes import IndexesDep
-from app.answers.stored import PromptPart
 from app.dependencies import OWNER_ROUTE, PageDep
 from app.errors import NotFound
 from app.pages.comparing import list_version, tabulate_changes, warn_of_unjudged

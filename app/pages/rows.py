@@ -17,8 +17,8 @@ from app.pages.rendering import VisitDep
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import JsonBody, parsing_limits
+from app.selections.limits import invalid_inputs
 from app.selections.receiving import do_large
-from app.selections.refusals import invalid_inputs
 from app.selections.submission import Accepted, submit_selection
 from app.services import Services, enqueueing
 from app.store.datasets import load_rows, load_texts

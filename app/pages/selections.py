@@ -17,14 +17,12 @@ from app.pages.rendering import Visit, VisitDep
 from app.pages.results import describe_result
 from app.pages.shell import has_sample
 from app.selections import service
-from app.selections.schemas import SelectionSummary
+from app.selections.schemas import JobState, SelectionSummary
 from app.selections.service import SelectionList, list_page
-from app.selections.views import JobState
 from app.services import Services, enqueueing
 from app.store.queue import JobId
-from app.store.states import TERMINAL, Status
-from app.store.tables import Job
-from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.store.tables import TERMINAL, Job, Status
+from app.web.parameters import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)

@@ -4,13 +4,12 @@ from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
-from app.answers.classify_schemas import ClassifyBody
+from app.answers.answers import Finder
 from app.answers.classifying import Classifying, ClassifyingDep, classify
-from app.answers.finding import Finder
 from app.answers.indexes import Indexes, IndexesDep
 from app.answers.responding import render
 from app.answers.results import SelectionFinderDep
-from app.answers.schemas import RenderBody
+from app.answers.schemas import ClassifyBody, RenderBody
 from app.dependencies import OWNER_ROUTE
 from app.errors import ModelLoading
 from app.pages.fields import FieldsDep, read_field

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
-from app.answers.classify_schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
 from app.answers.files import (
     TABLE_FORM,
@@ -32,6 +31,7 @@ from app.answers.responding import (
     answer_support_examples,
     render,
 )
+from app.answers.schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
 from app.prompts import service
 from app.prompts.finding import PromptFinder
@@ -42,9 +42,8 @@ from app.selections.receiving import Upload, receive
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptEvaluation
 from app.store.quota import check_bytes, lock_owner
-from app.web.etag import KnownEtag
 from app.web.openapi import refusals
-from app.web.parameters import read_last_number
+from app.web.parameters import KnownEtag, read_last_number
 from lens_engine.classifier.classifier import Classifier
 
 router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response, status
 from starlette.responses import JSONResponse
 
-from app.answers.finding import answer_known
+from app.answers.answers import answer_known
 from app.answers.indexes import Indexes, IndexesDep
 from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
 from app.prompts import service
@@ -29,9 +29,8 @@ from app.selections.datasets import DatasetOut
 from app.selections.receiving import do_large
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptVersion
-from app.web.etag import REVALIDATED, KnownEtag, answer_with_etag, version_etag
 from app.web.openapi import refusals, sends, takes_json
-from app.web.parameters import read_last_number
+from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag, read_last_number, version_etag
 from app.web.request_body import MOST_CONTAINERS, json_body
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)

@@ -5,9 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.answers.answers import Answers, Version
-from app.answers.finding import FoundClassifier, Part
-from app.answers.stored import ClassifierPart, PromptPart
+from app.answers.answers import Answers, ClassifierPart, FoundClassifier, Part, PromptPart, Version
 from app.errors import NoClassifier, NotFound
 from app.prompts.pools import VersionedPool, find_pool
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
@@ -54,10 +52,6 @@ class CurrentVersion:
         return PromptPart.model_validate(self.content.result).task.labels
 
     def get_classifier(self) -> Classifier:
-        """
-        Raises:
-            NoClassifier: the result had no classifier.
-        """
         if self.content.classifier is None:
             raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
         return Classifier.model_validate(self.content.classifier)
@@ -95,19 +89,11 @@ class PromptFinder:
         return self.read_current(session).find_input()
 
     def read_current(self, session: Session) -> CurrentVersion:
-        """
-        Raises:
-            NotFound: the owner has no prompt with this name.
-        """
         version, content = known_prompt(repository.read_current(session, self.owner_id, self.name), self.name)
         return CurrentVersion(version, content, find_pool(self.services, content, version))
 
 
 def known_prompt(found: _Found | None, name: str) -> _Found:
-    """
-    Raises:
-        NotFound: nothing was found.
-    """
     if found is None:
         raise NotFound(
             f"there is no prompt {name!r}; PUT /prompts/{name} makes one, GET /prompts lists those there are"

@@ -22,11 +22,7 @@ MOST_POOLS = 4
 async def get_name(
     name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])],
 ) -> str:
-    """Return the name in the path.
-
-    Raises:
-        BadRequest: it does not have the form of a name.
-    """
+    """Return the name in the path."""
     if not NAME.fullmatch(name):
         raise BadRequest(
             "a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores, and begins with a letter or "

@@ -11,8 +11,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.answers.indexes import PoolSource
 from app.errors import NotFound
 from app.services import Services
-from app.store.pools import unpack_pool
 from app.store.prompt_tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
+from app.store.prompts import unpack_pool
 from lens_engine.retrieval.pool import Pool, PoolRow
 
 _Value = TypeVar("_Value")
@@ -40,10 +40,6 @@ class VersionedPool:
         return PoolSource(key, self.num_rows, self.load)
 
     def load(self) -> Pool:
-        """
-        Raises:
-            NotFound: the name was deleted meanwhile.
-        """
         with self.services.database.session_scope() as session:
             copied = unpack_pool(self._read(session, PromptPool.data))
             changes = self.list_changes(session)
@@ -54,11 +50,7 @@ class VersionedPool:
         return list_changes(session, self.owner_id, self.name, self.version)
 
     def find_first_added(self, session: Session) -> int:
-        """The number from which added rows are counted.
-
-        Raises:
-            NotFound: as `load`.
-        """
+        """The number from which added rows are counted."""
         return self._read(session, PromptPool.first_added)
 
     def _read(self, session: Session, column: InstrumentedAttribute[_Value]) -> _Value:

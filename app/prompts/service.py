@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.answers import results
-from app.answers.stored import ClassifierPart, PromptPart
+from app.answers.answers import ClassifierPart, PromptPart
 from app.errors import (
     NotFound,
     OwnerFull,
@@ -29,7 +29,7 @@ from app.store.datasets import count_rows
 from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import StoredClassifier
-from app.web.etag import matches, version_etag
+from app.web.parameters import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 
@@ -53,12 +53,6 @@ class Condition:
     if_none_match: str | None
 
     def check(self, prompt: Prompt) -> None:
-        """
-        Raises:
-            PreconditionRequired: the client does not say which version it changes.
-            NotFound: there is no such name.
-            PreconditionFailed: the name has another version, or exists and shall be new.
-        """
         is_new = self.if_none_match is not None and self.if_none_match.strip() == "*"
         if self.if_match is None and not is_new:
             raise PreconditionRequired(
@@ -85,14 +79,7 @@ class Change:
     key_name: str | None
 
     def put(self, body: PromptBody) -> PromptVersion:
-        """Make a version of what the body names. What the current version has already makes none.
-
-        Raises:
-            UnknownSelection, UnknownVersion: the body names an unknown selection or version.
-            NotFinished, NoResult: the selection has no result.
-            OwnerFull: the owner has too many names, or too many bytes stored.
-            PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
-        """
+        """Make a version of what the body names. What the current version has already makes none."""
         with self.services.database.session_scope() as session:
             # Before the lock of the name, so that no two requests wait for each other.
             lock_owner(session, self.owner_id, self.services.settings)
@@ -114,9 +101,6 @@ class Change:
 
         Args:
             before: changes of the pool in the version before.
-
-        Raises:
-            OwnerFull: the name has too many versions, or the owner too many bytes stored.
         """
         if prompt.version >= MOST_VERSIONS:
             raise OwnerFull(
@@ -132,11 +116,7 @@ class Change:
         return version
 
     def delete(self) -> None:
-        """Delete the contents of all versions. The history stays, for a prompt that is made anew with this name.
-
-        Raises:
-            PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
-        """
+        """Delete the contents of all versions. The history stays, for a prompt that is made anew with this name."""
         with self.services.database.session_scope() as session:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
@@ -189,11 +169,7 @@ class NextVersion:
 
 
 def get(session: Session, owner_id: str, name: str) -> PromptVersion:
-    """Return the current version of a name.
-
-    Raises:
-        NotFound: there is no such name.
-    """
+    """Return the current version of a name."""
     return known_prompt(repository.find_current(session, owner_id, name), name)
 
 

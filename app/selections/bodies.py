@@ -92,9 +92,6 @@ class FormBody:
 
         Args:
             usual: how the file was written that the classifier was made of; it is taken where this one does not tell.
-
-        Raises:
-            InvalidDataset: as `read_texts`.
         """
         if "texts" not in self.files:
             return None
@@ -108,12 +105,7 @@ Body = JsonBody | FormBody
 
 
 def parse_body(raw: bytes, max_rows: int) -> JsonBody:
-    """Parse a JSON body.
-
-    Raises:
-        BadRequest, Unprocessable: as `parse_json`.
-        ContentTooLarge: the body has far more objects and lists than a dataset and its test rows can have.
-    """
+    """Parse a JSON body."""
     # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
     most = 2 * max_rows + _MAX_OTHER_CONTAINERS
     if count_structure(raw)[0] > most:

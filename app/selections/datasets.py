@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.ids import is_id, path_of
 from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
+from app.selections.limits import invalid_inputs
 from app.selections.parts import Name, RowsBody
-from app.selections.refusals import invalid_inputs
 from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
@@ -70,12 +70,7 @@ class StoredDataset:
 
 
 def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
-    """Read the rows of a body and store them, unless equal ones are there already.
-
-    Raises:
-        BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
-        OwnerFull: the owner has too many bytes stored.
-    """
+    """Read the rows of a body and store them, unless equal ones are there already."""
     parsed, name = _read(body, services.settings)
     with services.database.session_scope() as session:
         return keep_rows(session, owner_id, services.settings, parsed, name)

@@ -13,19 +13,28 @@ from app.selections.receiving import KeyDep, Upload, receive
 from app.selections.schemas import (
     EventOut,
     EventPage,
+    JobState,
     QueueOut,
     SelectionOut,
     SelectionPage,
+    present,
+    retry_after,
+    summarise,
 )
 from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
-from app.selections.views import JobState, present, retry_after, summarise
 from app.services import Services, enqueueing
 from app.store.queue import JobId
-from app.store.states import Status
-from app.store.tables import Job
-from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.store.tables import Job, Status
 from app.web.openapi import not_modified, refusals, sends
-from app.web.parameters import read_last_number
+from app.web.parameters import (
+    REVALIDATED,
+    KnownEtag,
+    answer_unchanged,
+    answer_with_etag,
+    is_known,
+    make_etag,
+    read_last_number,
+)
 
 _MOST_DIGITS = 18
 """Of the number of an event, which has 64 bits."""

@@ -85,9 +85,6 @@ class _WholeFormParser(MultiPartParser):
     Starlette would drop the incomplete file and continue, and spool to the system's folder. It would decode parts by
     the codec that the client names, and some codecs of Python take quadratic time or raise errors that Starlette does
     not expect.
-
-    Raises:
-        BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
     """
 
     def __init__(self, request: Request, folder: Path | None) -> None:
@@ -147,12 +144,7 @@ def _decode(name: str, data: bytearray) -> str:
 
 
 async def parse_form(request: Request, folder: Path | None) -> FormData:
-    """Read a form. Its files are in the folder until the form is closed.
-
-    Raises:
-        BadRequest: the form is malformed, incomplete or not in UTF-8, or arrives too slowly.
-        Unprocessable: a part that is no file is too large.
-    """
+    """Read a form. Its files are in the folder until the form is closed."""
     try:
         return await _WholeFormParser(request, folder).parse()
     except MultiPartException as error:
@@ -164,9 +156,6 @@ async def read_parts(form: FormData, known: Sequence[str]) -> FormBody:
 
     Args:
         known: names of the parts that it may have.
-
-    Raises:
-        Unprocessable: a part is unknown, repeated, or not what it must be.
     """
     for name, _ in form.multi_items():
         if name not in known:

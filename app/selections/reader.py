@@ -57,12 +57,7 @@ class Reader:
         self._is_closed = False
 
     def run(self, work: Callable[..., _Found], *arguments: Any) -> _Found:
-        """Call `work` in the process, with its services before the arguments. All of it is pickled.
-
-        Raises:
-            Unavailable: the process did not start, ended or hung. The submission may be stored.
-            Unprocessable: the work took more memory or time than it may.
-        """
+        """Call `work` in the process, with its services before the arguments. All of it is pickled."""
         process = self._ensure_process()
         try:
             doing = process.pool.submit(_run, get_contextvars(), work, arguments)
@@ -114,10 +109,6 @@ class _Process:
     """A pool of one process, which starts at once."""
 
     def __init__(self, settings: Settings) -> None:
-        """
-        Raises:
-            OSError: the machine has no room for another process.
-        """
         spawning = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(1, spawning, _begin, (settings,))
         self.pool.submit(os.getpid)

@@ -1,8 +1,10 @@
 """Receives the body of a submission, waits for a place to work on it, and does the work: here, or in the reader."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -12,7 +14,7 @@ from pydantic import AfterValidator
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 
-from app.errors import STOPPING, Unavailable
+from app.errors import STOPPING, Busy, Unavailable
 from app.selections.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.selections.form import arriving, open_upload, parse_form, read_parts
 from app.selections.reader import Reader, bounded
@@ -21,6 +23,71 @@ from app.services import Services
 from app.settings import Settings
 from app.store.tables import Dataset
 from app.web.request_body import JSON, check_media_type
+
+
+class Admission:
+    """Admits submissions to one process."""
+
+    def __init__(self, num_places: int, num_waiting: int, sole_owner: str | None = None) -> None:
+        """`sole_owner`: may have all places; every other owner has half of them at most."""
+        self.note_wait: Callable[[float], None] = lambda _: None
+        """Takes how long each large one waited (seconds)."""
+        self._sole_owner = sole_owner
+        self._places, self._large_place = asyncio.Semaphore(num_places), asyncio.Lock()
+        self._most_large, self._num_large = max(1, num_waiting), 0
+        self._most = num_places + num_waiting
+        self._admitted = Counter[str]()
+
+    @property
+    def num_admitted(self) -> int:
+        return self._admitted.total()
+
+    @property
+    def num_waiting(self) -> int:
+        """Number of large ones that wait for their place."""
+        return self._num_large - self._large_place.locked()
+
+    @contextmanager
+    def admit(self, owner_id: str) -> Iterator[None]:
+        """Admit one submission until the block ends. Enter the block before the body is read.
+
+        Raises Busy if as many as allowed are admitted already, of all owners or of this one.
+        """
+        most = self._most if owner_id == self._sole_owner else -(-self._most // 2)
+        if self.num_admitted >= self._most or self._admitted[owner_id] >= most:
+            raise Busy(
+                "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
+            )
+        self._admitted[owner_id] += 1
+        try:
+            yield
+        finally:
+            self._admitted[owner_id] -= 1
+            self._admitted += Counter()  # forgets owners without a submission
+
+    @asynccontextmanager
+    async def take_place(self, *, is_large: bool) -> AsyncIterator[None]:
+        """Wait for a place to work on a submission, and hold it until the block ends.
+
+        Large ones are done in one process, one after another; small ones do not wait for them. Enter the block after
+        the body was read, so that a slow client holds no place.
+        Raises Busy if as many large ones wait as may.
+        """
+        if not is_large:
+            async with self._places:
+                yield
+            return
+        if self._num_large >= self._most_large:
+            raise Busy("too many large submissions wait, and nothing of this one was stored; repeat the request later")
+        self._num_large += 1
+        began = time.monotonic()
+        try:
+            async with self._large_place:
+                self.note_wait(time.monotonic() - began)
+                yield
+        finally:
+            self._num_large -= 1
+
 
 _FORM = "multipart/form-data"
 SMALL_BYTES = 64 * 1024
@@ -66,13 +133,6 @@ def receive(*parts: str) -> Any:
     """Make the dependency that receives a body, whose form has these parts at most, and waits for a place to work.
 
     It ends before the response is sent, so that a client that reads slowly holds no place. The files are deleted then.
-
-    Raises:
-        Busy: too many submissions are read or wait.
-        Unavailable: the service stops. The submission may be stored.
-        UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
-        BadRequest: the body is malformed or incomplete, or arrives too slowly.
-        Unprocessable: a part of the form is missing, repeated or unknown, or small JSON holds what no store keeps.
     """
 
     async def read(request: Request) -> AsyncIterator[Upload]:
@@ -145,12 +205,7 @@ async def _receive_form(request: Request, parts: Sequence[str]) -> AsyncIterator
 
 
 async def do_large(request: Request, work: Callable[..., _Found], *arguments: Any) -> _Found:
-    """Do work that no submission brings in the reader, after what came before: `work(services, owner id, *arguments)`.
-
-    Raises:
-        Busy: too much work waits, of all owners or of this one.
-        Others: what the work raises, and the errors of `Reader.run`.
-    """
+    """Do `work(services, owner id, *arguments)`, which no submission brings, in the reader, after what came before."""
     state, owner_id = request.app.state, request.state.owner_id
     with state.admission.admit(owner_id):
         async with state.admission.take_place(is_large=True):

@@ -21,16 +21,14 @@ from app.errors import (
     StillRunning,
 )
 from app.ids import SELECTION, path_of
-from app.lifecycle import waiting
+from app.lifecycle import claims
+from app.lifecycle.endings import resume_cancelled, retry_failed
 from app.lifecycle.results import end_cancelled
-from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.selections.schemas import QueueOut, SelectionSummary
-from app.selections.views import JobState, retry_after
+from app.selections.schemas import JobState, QueueOut, SelectionSummary, retry_after
 from app.services import Services
 from app.store.datasets import delete_unused_datasets
 from app.store.quota import hold_quota
-from app.store.states import TERMINAL, Status
-from app.store.tables import Event, Job
+from app.store.tables import TERMINAL, Event, Job, Status
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")
@@ -57,9 +55,6 @@ def list_page(
 
     Args:
         more: names of columns beside those of a summary.
-
-    Raises:
-        InvalidCursor: the cursor comes from another list.
     """
     if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
         raise InvalidCursor("the cursor does not belong to a list of selections")
@@ -117,7 +112,7 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     """Return the place of a selection in the queue; None if it is not queued."""
     if state.status != Status.QUEUED:
         return None
-    position, queue = waiting.find_place(session, state.id, services.settings)
+    position, queue = claims.find_place(session, state.id, services.settings)
     counts = services.queue.count_workers()
     return QueueOut(position=position, workers=None if counts is None else counts[queue])
 
@@ -187,12 +182,7 @@ def retry(services: Services, session: Session, owner_id: str, selection_id: str
 
 
 def resume(services: Services, session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
-    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it.
-
-    Raises:
-        NotCancelled: the selection is neither cancelled nor under way.
-        TooManyJobs: the owner has too many jobs under way.
-    """
+    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it."""
     hold_quota(session, owner_id, services.settings)
     job = _lock(session, owner_id, selection_id)
     if job.status in {Status.QUEUED, Status.RUNNING}:

@@ -1,13 +1,21 @@
 """SQL of names. A read is one statement that joins name, version and content, so no reader sees a mixture."""
 
+import hashlib
+import json
+import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select
+from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.store.prompt_tables import Prompt, PromptContent, PromptEvaluation, PromptVersion
+from app.store.prompt_tables import Prompt, PromptContent, PromptEvaluation, PromptVersion, StoredPool
+from app.store.tables import Report
+from lens_engine.retrieval.pool import Pool, PoolRow
 
 Found = tuple[PromptVersion, PromptContent]
 
@@ -124,3 +132,52 @@ def list_evaluations(
     own = select(PromptEvaluation).where(PromptEvaluation.owner_id == owner_id, PromptEvaluation.name == name)
     older = own if before is None else own.where(PromptEvaluation.id < before)
     return session.scalars(older.order_by(PromptEvaluation.id.desc()).limit(limit + 1)).all()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPool:
+    """A pool as it is stored: a JSON array of `[row, text, label]`, compressed."""
+
+    digest: str  #: SHA-256 of the JSON
+    num_rows: int
+    data: bytes
+
+
+@lru_cache(maxsize=1)
+def pack_pool(pool: Pool) -> PackedPool:
+    """The pool as it is stored. A run packs the same one with each of its checkpoints, and with its result."""
+    rows = [(one.row, one.text, one.label) for one in pool.rows]
+    # ASCII, because a text may hold half of a surrogate pair.
+    content = json.dumps(rows, separators=(",", ":")).encode()
+    return PackedPool(hashlib.sha256(content).hexdigest(), len(rows), zlib.compress(content))
+
+
+def unpack_pool(data: bytes) -> Pool:
+    """The pool of `PackedPool.data`."""
+    rows = json.loads(zlib.decompress(data))
+    return Pool(rows=tuple(PoolRow(row=row, text=text, label=label) for row, text, label in rows))
+
+
+def store_pool(session: Session, job_id: str, pool: PackedPool) -> None:
+    """Store the pool of a selection, unless it is there."""
+    known = select(StoredPool.digest).where(StoredPool.job_id == job_id)
+    if session.scalar(known) == pool.digest:
+        return
+    values = {"digest": pool.digest, "num_rows": pool.num_rows, "data": pool.data}
+    statement = upsert(StoredPool).values(job_id=job_id, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["job_id"], set_=values))
+
+
+def read_pool(session: Session, job_id: str) -> Pool | None:
+    data = session.scalar(select(StoredPool.data).where(StoredPool.job_id == job_id))
+    return None if data is None else unpack_pool(data)
+
+
+def delete_pool(session: Session, job_id: str) -> None:
+    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id))
+
+
+def delete_pool_without_result(session: Session, job_id: str) -> None:
+    """Delete the pool of a selection that no result names."""
+    has_result = exists().where(Report.job_id == job_id)
+    session.execute(delete(StoredPool).where(StoredPool.job_id == job_id, ~has_result))

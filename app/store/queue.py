@@ -1,6 +1,6 @@
 """The queue: jobs in Redis that wake the workers, one for each job that waits.
 
-The row in Postgres is the source of truth, and `app.lifecycle.waiting` chooses it when a worker is free. A lost job of
+The row in Postgres is the source of truth, and `app.lifecycle.claims` chooses it when a worker is free. A lost job of
 RQ therefore costs nobody a place and loses no data: the sweep enqueues another one. A job too many finds nothing to
 claim. Requests do not fail while Redis is down. Only this module of `app` imports rq.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -24,7 +24,25 @@ from rq.exceptions import DuplicateJobError
 from rq.worker_registration import get_keys
 
 from app.settings import Settings
-from app.worker_device import REDIS_FIELD, WorkerDevice
+
+REDIS_FIELD = "lens_device"
+"""Field of the worker's hash in Redis. RQ writes the other fields, and lets the hash expire with the worker."""
+
+
+class WorkerDevice(BaseModel):
+    """What one worker computes on."""
+
+    device: str = Field(description="Device as torch names it.", examples=["cuda:0"])
+    name: str = Field(description="Name of the GPU or of the processor.", examples=["NVIDIA H200"])
+    memory_bytes: int | None = Field(
+        None, description="Memory of the GPU (bytes); null on a processor.", examples=[150_109_880_320]
+    )
+    number_format: str | None = Field(
+        None,
+        description="Number format that the worker tries first; null if it depends on the model.",
+        examples=["bfloat16"],
+    )
+
 
 PAUSE_SECONDS = 5.0
 
@@ -149,9 +167,6 @@ class JobQueue:
 
         Args:
             num_waiting: jobs that may start, by queue.
-
-        Raises:
-            RedisError: Redis does not answer.
         """
         return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
 

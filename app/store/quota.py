@@ -12,8 +12,7 @@ from app.errors import OwnerFull, TooManyJobs
 from app.settings import Settings
 from app.store.datasets import ROW_BYTES
 from app.store.prompt_tables import PromptContent, PromptExample, PromptPool, StoredPool
-from app.store.states import UNDER_WAY
-from app.store.tables import Dataset, Job, Report, StoredCheckpoint, StoredClassifier
+from app.store.tables import UNDER_WAY, Dataset, Job, Report, StoredCheckpoint, StoredClassifier
 
 
 def count_stored(session: Session, owner_id: str) -> int:
@@ -90,9 +89,6 @@ def check_bytes(session: Session, owner_id: str, settings: Settings, added: int 
 
     Args:
         added: what is to be written (bytes).
-
-    Raises:
-        OwnerFull: what the owner has stored is larger than the settings allow.
     """
     most = settings.max_owner_bytes
     if most is None:

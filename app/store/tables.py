@@ -1,6 +1,7 @@
 """Tables, but for those of names (`app/store/prompt_tables.py`). All times come from the database's clock."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 from sqlalchemy import (
@@ -24,6 +25,36 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Status(StrEnum):
+    """Status of a job.
+
+    - `queued`: waits for a worker, also after a crash or a shutdown of its worker.
+    - `running`: a worker searches.
+    - `cancelling`: a worker was asked to stop and has not stopped yet.
+    - `cancelled`: cancelled by its owner; may have a partial result.
+    - `succeeded`: has its support examples.
+    - `failed`: `error` says why.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"  #: a worker holds its lease
+    CANCELLING = "cancelling"  #: a worker holds its lease
+    CANCELLED = "cancelled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+TERMINAL = frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED})
+"""Statuses that only a request of the owner changes: a retry of a failed job, or a resume of a cancelled one."""
+
+LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
+"""Statuses in which a worker holds the job."""
+
+UNDER_WAY = tuple(status.value for status in (Status.QUEUED, *sorted(LEASED)))
+"""Statuses of what is queued or running."""
+
 
 Stamp = Annotated[datetime, mapped_column(DateTime(timezone=True))]
 CreatedAt = Annotated[datetime, mapped_column(DateTime(timezone=True), server_default=func.now())]

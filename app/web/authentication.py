@@ -63,12 +63,7 @@ class AuthenticationMiddleware:
         await self._app(scope, receive, send)
 
     async def _caller(self, authorization: str) -> tuple[str | None, str | None]:
-        """The owner and the name of the key; None twice where no key is asked for.
-
-        Raises:
-            Unauthorized: a key is needed, and none that lives was sent. What was wrong with it is not said.
-            Unavailable: the keys of the database cannot be read.
-        """
+        """The owner and the name of the key; None twice where no key is asked for."""
         scheme, _, key = authorization.partition(" ")
         if scheme.lower() == "bearer" and (live := await self._keys.find_key(key.strip())):
             return live.owner_id, live.name

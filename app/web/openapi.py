@@ -13,8 +13,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from app.problems import TITLES
-from app.web.etag import answer_unchanged, is_known, make_etag
-from app.web.parameters import root_of
+from app.web.parameters import answer_unchanged, is_known, make_etag, root_of
 
 _HEADERS: dict[str, dict[str, Any]] = {
     "Content-Disposition": {"description": "Name for the file.", "schema": {"type": "string"}},

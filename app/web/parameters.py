@@ -1,17 +1,21 @@
-"""The path and the parameters of a request.
+"""What a request says beside its body: parameters, and ETags, by which a client gets 304 for the answer that it has.
 
-Unknown parameters are refused, because a filter with a typing error would otherwise filter nothing, and so is text that
-no store keeps. Numbers are ASCII digits.
+An ETag is made from what decides about the response, and not from the response, which is then not made for a 304.
 """
 
+import hashlib
 import re
+from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from app.errors import BadRequest, InvalidCursor
+from lens_engine import __version__
 from lens_engine.task.text_checks import UNSTORABLE
 
 BY_HTMX = "HX-Request"
@@ -48,9 +52,6 @@ def read_last_number(written: str | None, most_digits: int, name: str, what: str
     Args:
         name: of the parameter or header.
         what: the things in the list.
-
-    Raises:
-        InvalidCursor: it is no such number.
     """
     number = None if written is None else read_number(written, most_digits)
     if written is not None and number is None:
@@ -59,10 +60,6 @@ def read_last_number(written: str | None, most_digits: int, name: str, what: str
 
 
 async def refuse_bad_parameters(request: Request) -> None:
-    """
-    Raises:
-        BadRequest: the query has a parameter that the route does not take, or a parameter holds what no store keeps.
-    """
     for place, parameters in (("path", request.path_params.items()), ("query", request.query_params.multi_items())):
         for name, value in parameters:
             if UNSTORABLE.search(str(value)):
@@ -84,3 +81,46 @@ def _names(dependant: Dependant) -> set[str]:
 
 
 KNOWN_PARAMETERS = Depends(refuse_bad_parameters)
+
+
+KnownEtag = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
+]
+REVALIDATED = {"Cache-Control": "private, no-cache"}
+"""A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted or resumed."""
+
+
+def make_etag(*parts: str) -> str:
+    """Make a strong ETag of everything that decides about the response, the version of Lens among it."""
+    return f'"{hashlib.sha256(repr((__version__, *parts)).encode()).hexdigest()[:32]}"'
+
+
+def matches(if_match: str, etag: str) -> bool:
+    """Whether `If-Match` names this ETag, by strong comparison: a weak one matches nothing (RFC 9110, 13.1.1)."""
+    return not {etag, "*"}.isdisjoint(candidate.strip() for candidate in if_match.split(","))
+
+
+def is_known(if_none_match: str | None, etag: str) -> bool:
+    """Whether the client has the response with this ETag, by weak comparison."""
+    known = {candidate.strip().removeprefix("W/") for candidate in (if_none_match or "").split(",")}
+    return etag in known or "*" in known
+
+
+def version_etag(version: int) -> str:
+    """The ETag of everything that a version of a name says. A client sends it as `If-Match` to change the name."""
+    return f'"{version}"'
+
+
+def answer_unchanged(etag: str, headers: dict[str, str]) -> Response:
+    """Build the answer to a client that has the current response."""
+    return Response(status_code=304, headers={"ETag": etag, **headers})
+
+
+def answer_with_etag(etag: str, body: BaseModel | dict[str, Any] | Response, headers: dict[str, str]) -> Response:
+    """Build the response of this body, or give a response its ETag."""
+    if isinstance(body, Response):
+        body.headers.update({"ETag": etag, **headers})
+        return body
+    content = body.model_dump_json().encode() if isinstance(body, BaseModel) else JSONResponse(body).body
+    return Response(content, media_type="application/json", headers={"ETag": etag, **headers})

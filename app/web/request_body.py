@@ -34,11 +34,6 @@ def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
 
     Args:
         is_stored: whether the document, or a part of it, will be stored.
-
-    Raises:
-        BadRequest: it is not JSON (RFC 8259) in UTF-8, it is nested too deeply, or a number is beyond every store. The
-            place is given where it is known.
-        Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps, and will be stored.
     """
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
@@ -135,11 +130,7 @@ def media_type_of(headers: Headers) -> str:
 
 
 def check_media_type(request: Request, *accepted: str, send: str) -> str:
-    """Return the media type of the body, without its parameters. This reads nothing of the body.
-
-    Raises:
-        UnsupportedMediaType: the body has another media type, or none, or it is compressed. `send` says what to send.
-    """
+    """Return the media type of the body, without its parameters. This reads nothing of the body."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise UnsupportedMediaType("compressed bodies are not supported; send the body uncompressed")
     found = media_type_of(request.headers)
@@ -156,11 +147,6 @@ def json_body(
 
     Args:
         most_objects: largest number of objects and lists in it.
-
-    Raises:
-        UnsupportedMediaType: the body is not declared as JSON.
-        BadRequest: the body is not JSON.
-        Unprocessable: a field is missing, unknown or invalid, or there are far more objects and lists than fields.
     """
 
     async def read(request: Request) -> _Body:

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions
 from lens_cli.asked_service import ServiceOptions
-from lens_cli.file_options import TextFileOptions
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import TextFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, show_note
 from lens_cli.subject_file import SubjectFile, SubjectOptions
 

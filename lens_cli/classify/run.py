@@ -1,23 +1,26 @@
 """A classification on this machine: a file of texts in, batch after batch predicted, a file of predictions out."""
 
+import fcntl
 import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, Literal
 
+from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
 from lens_cli.asked_model import describe_opening
-from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output, show_note
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.evaluation.batches import BatchPredictor, batches_of
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
@@ -25,6 +28,116 @@ from lens_engine.reading.table import ColumnNames
 from lens_engine.reading.text_file import ANY_DIALECT
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.wording import show_count
+from lens_engine.types import Record
+
+
+class Origin(Record):
+    """What the predictions were made of. It is the first line of the file."""
+
+    format: Literal["lens-predictions-1"] = "lens-predictions-1"
+    classifier_sha256: str
+    input_sha256: str
+    text_column: str | tuple[str, ...]
+    delimiter: str | None
+    encoding: str
+    dtype: str
+
+
+_ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file", "text_column": "text column"}
+
+
+class PartialFile:
+    """The engine's `AnswerStore` as JSON lines: the origin, then one for each row of the input, in order."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        self.predictions: list[Prediction] = []
+        self._file = file
+
+    def take_up(self, _: object) -> int:
+        """Number of rows that are classified. The origin names the model already."""
+        return len(self.predictions)
+
+    def read(self, start: int, limit: int) -> Sequence[Prediction]:
+        return self.predictions[start : start + limit]
+
+    def keep(self, _: int, predictions: Sequence[Prediction]) -> None:
+        """Write the predictions of the next rows."""
+        self._write_lines(predictions)
+        self.predictions += predictions
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def load(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
+        """Keep the predictions of an earlier run, or begin the file."""
+        self._file.seek(0)
+        lines = [] if restart else self._file.read().splitlines(keepends=True)
+        if lines and lines[0].endswith(b"\n"):
+            self._check_origin(lines[0], origin)
+            self._keep_whole_batches(lines, num_rows)
+        else:
+            self._file.truncate(0)
+            self._write_lines([origin])
+
+    def _check_origin(self, line: bytes, origin: Origin) -> None:
+        try:
+            found = dict(Origin.model_validate_json(line))
+            differences = [_ORIGIN_NAMES.get(name, name) for name, ours in origin if found[name] != ours]
+        except ValidationError:
+            differences = ["format"]
+        if differences:
+            raise RefusedInput(
+                f"{self.path} holds predictions of another run; it differs in: {', '.join(differences)}",
+                "where: --restart discards these predictions and starts again",
+            )
+
+    def _keep_whole_batches(self, lines: list[bytes], num_rows: int) -> None:
+        """Keep whole batches, so that the batches are those of an undisturbed run, and cut off what follows."""
+        predictions = list(_read_predictions(lines[1:]))
+        num_kept = len(predictions)
+        if num_kept != num_rows:
+            num_kept -= num_kept % BATCH_ROWS
+        self.predictions = predictions[:num_kept]
+        self._file.truncate(sum(map(len, lines[: num_kept + 1])))
+
+    def _write_lines(self, records: Sequence[Record]) -> None:
+        self._file.write("".join(f"{record.model_dump_json()}\n" for record in records).encode())
+        self._file.flush()
+
+
+@contextmanager
+def partial_file(path: Path, origin: Origin, num_rows: int, *, restart: bool = False) -> Iterator[PartialFile]:
+    """Open the file, and lock it until the block ends. It is kept unless it holds no prediction then.
+
+    Args:
+        num_rows: number of rows of the input.
+        restart: whether to discard the predictions that are there.
+    """
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RefusedInput(f"another process is writing {path}; wait for its end") from None
+        partial = PartialFile(path, file)
+        partial.load(origin, num_rows, restart=restart)
+        try:
+            yield partial
+        finally:
+            if not partial.predictions:
+                partial.remove()
+
+
+def _read_predictions(lines: Sequence[bytes]) -> Iterator[Prediction]:
+    """The predictions before the first unreadable line. A killed process may leave its last line unfinished."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return
+        try:
+            yield Prediction.model_validate_json(line)
+        except ValidationError:
+            return
+
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
@@ -45,11 +158,7 @@ class Paths:
         return self.output.with_name(f"{self.output.name}.partial.jsonl")
 
     def check(self, *, overwrite: bool) -> None:
-        """Find out before the run, not after it.
-
-        Raises:
-            Refusal: the output is of no known format, exists, or cannot be written.
-        """
+        """Find out before the run, not after it."""
         _find_format(self.output)
         check_output(self.output)
         if not self.output.exists():
@@ -91,10 +200,6 @@ class ClassificationRun:
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
             answer_above: least probability of a label that is given; None for every label.
-
-        Raises:
-            Refusal, InvalidInput: the classifier cannot be read, or the file of texts as a whole.
-            OSError: a file cannot be read.
         """
         found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
         classifier = found.read().classifier
@@ -131,11 +236,6 @@ class ClassificationRun:
             open_scorer: loads the model, if the classifier asks one.
             model: its name for the bar; None for that of the classifier.
             restart: whether to discard the predictions of an earlier run that was stopped.
-
-        Raises:
-            Refusal: the run was stopped; or rows are bad, after the output was written.
-            LensError: the model cannot be loaded, is another one, or fails.
-            KeyboardInterrupt: at the second Ctrl-C.
         """
         num_rows = len(self.rows)
         with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
@@ -181,11 +281,7 @@ class ClassificationRun:
 
 
 def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:
-    """Say what is in the output.
-
-    Raises:
-        Refusal: rows are bad.
-    """
+    """Say what is in the output."""
     num_rows = len(predictions)
     console.print(Text(f"{num_rows:,} rows in {output}"), soft_wrap=True)
     if answer_above is not None:

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions
 from lens_cli.asked_service import ServiceOptions
-from lens_cli.file_options import RowFileOptions
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import RowFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, check_output
 from lens_cli.subject_file import SubjectOptions
 

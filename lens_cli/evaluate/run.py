@@ -31,12 +31,7 @@ class EvaluationRun:
 
     @classmethod
     def prepare(cls, found: FoundSubject, sources: Sources) -> "EvaluationRun":
-        """Read the rows and refuse what cannot work, before any model is loaded.
-
-        Raises:
-            Refusal, InvalidInput: the rows are bad, or what is judged cannot be asked in this way.
-            OSError: the file cannot be read.
-        """
+        """Read the rows and refuse what cannot work, before any model is loaded."""
         evaluation = Evaluation(found.subject, ())
         faults = Faults()
         read = replace(sources, skips_unlabelled=True).read(faults)
@@ -59,11 +54,6 @@ class EvaluationRun:
             open_scorer: loads the model of this name in this precision.
             model: reference of a model; None for the one of the selection.
             dtype: precision; None for that of the selection.
-
-        Raises:
-            Refusal: the run was stopped.
-            LensError: the model cannot be loaded, is another one, or fails.
-            KeyboardInterrupt: at the second Ctrl-C.
         """
         for note in self.notes:
             show_note(note, console)

@@ -8,8 +8,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.asked_model import ServerOptions
-from lens_cli.file_options import RowFileOptions, TestFile
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import RowFileOptions, TestFile, takes_groups
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing, show_note
 from lens_cli.select.options import SearchOptions, SelectionFiles, SelectionModelOptions, TaskOptions
 from lens_engine.errors import Faults

@@ -69,10 +69,6 @@ def serve(
 
 
 def check_host(settings: "Settings", host: str) -> None:
-    """
-    Raises:
-        Refusal: the service would ask for no key and listen on another address than this machine's own.
-    """
     from app.model_settings import is_loopback
     from app.web.middleware import ADVICE
 

@@ -84,11 +84,7 @@ def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the k
 
 @contextmanager
 def _open_database() -> Iterator["Database"]:
-    """The database of the settings, for a command of the operator.
-
-    Raises:
-        Refusal: the database does not answer or has no table of keys yet, or the key is refused.
-    """
+    """The database of the settings, for a command of the operator."""
     from sqlalchemy.exc import OperationalError, ProgrammingError
 
     from app.store.database import create_database

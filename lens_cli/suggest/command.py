@@ -7,8 +7,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.asked_model import ModelOptions, ServerOptions, describe_opening
-from lens_cli.file_options import RowFileOptions, TestFile
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import RowFileOptions, TestFile, takes_groups
 
 
 @takes_groups

@@ -9,8 +9,7 @@ import psycopg
 from redis import Redis
 
 from lens_cli.service.embedded.postgres import PostgresServer
-from lens_cli.service.embedded.redis import RedisServer
-from lens_cli.service.embedded.servers import short_path
+from lens_cli.service.embedded.servers import RedisServer, short_path
 
 
 @dataclass(frozen=True, slots=True)

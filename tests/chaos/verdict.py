@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from app.store.states import TERMINAL, Status
+from app.store.tables import TERMINAL, Status
 from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
 from tests.chaos.submissions import Variant

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from app.store.states import TERMINAL
+from app.store.tables import TERMINAL
 from tests.compose.composition import ROOT
 from tests.e2e.scorers import HOLD_VARIABLE
 from tests.e2e.waiting import until

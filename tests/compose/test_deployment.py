@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.problems import TITLES
-from app.store.states import Status
+from app.store.tables import Status
 from app.web.openapi import Problem
 from tests.compose.conftest import make_key
 from tests.compose.deployment import ENDPOINTS, UP_SECONDS, Deployment

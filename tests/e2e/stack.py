@@ -15,7 +15,7 @@ from app.ids import path_of
 from app.lifecycle.spec import load_submission
 from app.settings import Settings
 from app.store.database import Database
-from app.store.states import TERMINAL, Status
+from app.store.tables import TERMINAL, Status
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import Worker, is_gone
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH

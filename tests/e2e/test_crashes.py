@@ -4,7 +4,7 @@ import re
 
 import psutil
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until

@@ -8,7 +8,7 @@ import httpx
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until

@@ -7,7 +7,7 @@ from pathlib import Path
 from rq import Queue
 
 from app.store.queue import SERIALIZER
-from app.store.states import Status
+from app.store.tables import Status
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until

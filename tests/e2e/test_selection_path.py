@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.store.states import Status
+from app.store.tables import Status
 from lens_engine.types import Phase
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_FILTER, IN_THE_SEARCH

@@ -5,7 +5,7 @@ import http.client
 import json
 import signal
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH

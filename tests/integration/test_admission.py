@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import close_app, create_app
-from app.selections.admission import Admission
+from app.selections.receiving import Admission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 

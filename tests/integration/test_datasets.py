@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.lifecycle.retention import forget_old
+from app.lifecycle.sweep import forget_old
 from app.pages.preview import suggest
 from app.selections.datasets import describe
 from app.services import Services

@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.selections.bodies import JsonBody
+from app.selections.submission import RequestKey, hold_key
 from app.store.database import Database
-from app.store.idempotency import RequestKey, hold_key
 from app.store.tables import Job
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of

@@ -12,7 +12,7 @@ from redis import Redis
 from app.settings import Settings
 from lens_cli.service.embedded import ChildFailed, ChildSpec
 from lens_cli.service.embedded.child import MAX_LOG_BYTES
-from lens_cli.service.lasting_child import FIRST_PAUSE_SECONDS, LastingChild, is_registered
+from lens_cli.service.stack import FIRST_PAUSE_SECONDS, LastingChild, is_registered
 from tests.e2e.waiting import until
 
 

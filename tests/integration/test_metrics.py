@@ -19,8 +19,8 @@ from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
 from tests.integration.conftest import Selections, run_sql
 from worker.device import Device
+from worker.heartbeat import count
 from worker.process import WorkerMetrics, create_worker
-from worker.progress import count
 
 ROOT = Path(__file__).parents[2]
 KEY = "a key of the metrics"

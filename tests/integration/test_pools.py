@@ -14,7 +14,7 @@ from app.answers.schemas import MAX_INPUTS
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
-from app.store.pools import pack_pool, unpack_pool
+from app.store.prompts import pack_pool, unpack_pool
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
@@ -174,7 +174,7 @@ def test_index_is_made_once_though_many_ask_at_once(
         made.append(data)
         return unpack_pool(data)
 
-    monkeypatch.setattr("app.store.pools.unpack_pool", count)
+    monkeypatch.setattr("app.store.prompts.unpack_pool", count)
 
     def ask(_: int) -> str:
         barrier.wait(20)

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
-from app.lifecycle.waiting import find_place
+from app.lifecycle.claims import find_place
 from app.settings import Settings
 from app.store.database import Database
 from tests.integration.conftest import Selections, run_sql

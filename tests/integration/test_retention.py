@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.ids import first_id
-from app.lifecycle import retention
-from app.lifecycle.sweep import Settling, sweep
+from app.lifecycle.sweep import Settling, _find_old, sweep
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobQueue
@@ -60,10 +59,10 @@ def test_young_selection_is_not_looked_at(selections: Selections, database: Data
     job_id = selections.succeeded()
     run_sql(database, "UPDATE jobs SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
     with database.session_scope() as session:
-        assert retention._find_old(session, keeping) == []
+        assert _find_old(session, keeping) == []
     old = make_old(database, job_id, created=40, ended=31)
     with database.session_scope() as session:
-        assert retention._find_old(session, keeping) == [old]
+        assert _find_old(session, keeping) == [old]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_other_selection_is_kept(
 def test_each_sweep_deletes_a_page(
     selections: Selections, database: Database, queue: JobQueue, keeping: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_MOST_A_SWEEP", 2)
+    monkeypatch.setattr("app.lifecycle.sweep._MOST_A_SWEEP", 2)
     for days in range(3):
         make_old(database, selections.failed(), created=40 + days, ended=31)
     for left in (1, 0):

@@ -21,8 +21,7 @@ from app.lifecycle.sweep import Settling, sweep
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobQueue
-from app.store.states import TERMINAL, Status
-from app.store.tables import Event, Report
+from app.store.tables import TERMINAL, Event, Report, Status
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
 from tests.moves import can_move

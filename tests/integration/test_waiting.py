@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.lifecycle import endings, waiting
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import Database
@@ -24,7 +24,7 @@ def take(database: Database, settings: Settings) -> Take:
 
     def run(settings: Settings = settings) -> Claim | None:
         with database.session_scope() as session:
-            return waiting.claim_next(session, settings)
+            return claims.claim_next(session, settings)
 
     return run
 
@@ -102,7 +102,7 @@ def test_order_of_jobs_reads_no_spec(settings: Settings) -> None:
     """A spec may have megabytes of label words, for each job that waits."""
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     of_servers = Settings.model_validate({**settings.model_dump(), "endpoints": {"served": endpoint}})
-    assert "spec" not in str(waiting.queue_of_job(of_servers))
+    assert "spec" not in str(claims.queue_of_job(of_servers))
 
 
 def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(

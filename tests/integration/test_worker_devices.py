@@ -7,7 +7,7 @@ from redis import Redis
 from starlette.testclient import TestClient
 
 from app.settings import Settings
-from app.worker_device import REDIS_FIELD
+from app.store.queue import REDIS_FIELD
 from worker.device import Device
 from worker.process import JobWorker, create_worker
 

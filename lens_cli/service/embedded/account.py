@@ -31,10 +31,6 @@ def is_root() -> bool:
 
 
 def name_of_this_account() -> str:
-    """
-    Raises:
-        Refusal: the account has no name. Postgres needs one.
-    """
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -73,11 +69,7 @@ def write_private(path: Path, text: str, account: int) -> None:
 
 @contextmanager
 def reachable(program: Path, package: str) -> Iterator[Path]:
-    """A program of a wheel that an account without rights can run: the installed one, or one in a copy of the wheel.
-
-    Raises:
-        Refusal: neither the program nor the folder of temporary files can be reached without the rights of root.
-    """
+    """A program of a wheel that an account without rights can run: the installed one, or one in a copy of the wheel."""
     program = program.resolve()
     if not is_root() or _is_open(program):
         yield program

@@ -92,18 +92,10 @@ class Child:
         return self._process.poll()
 
     def wait(self, seconds: float) -> int:
-        """Wait until the child ends by itself and return its exit status.
-
-        Raises:
-            subprocess.TimeoutExpired: the child still runs after `seconds`.
-        """
+        """Wait until the child ends by itself and return its exit status."""
         return self._process.wait(seconds)
 
     def check_alive(self) -> None:
-        """
-        Raises:
-            ChildFailed: the child has ended. The message contains its exit status and the end of its log.
-        """
         status = self.exit_status
         if status is not None:
             raise ChildFailed(f"{self.spec.name} {describe_end(status)}; the end of its log:\n{self.read_log_tail()}")
@@ -147,11 +139,7 @@ def describe_end(status: int) -> str:
 
 
 def find_binary(package: str, path: str) -> str:
-    """Find a program in an installed wheel, without importing the package.
-
-    Raises:
-        ChildFailed: the package is not installed, or lacks the program.
-    """
+    """Find a program in an installed wheel, without importing the package."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ChildFailed(
@@ -164,11 +152,7 @@ def find_binary(package: str, path: str) -> str:
 
 
 def open_log(path: Path) -> BufferedWriter:
-    """Open a log to append to it.
-
-    Raises:
-        Refusal: the path is a link, which could lead to any file.
-    """
+    """Open a log to append to it."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:

@@ -86,12 +86,7 @@ class PostgresServer(EmbeddedServer):
         return f"postgresql+psycopg://{user}@/{_DATABASE}?host={quote(str(self._data_dir), safe='')}"
 
     def start(self) -> None:
-        """Start the server, and create the database and the role of the service if they are missing.
-
-        Raises:
-            ChildFailed: Postgres is not installed, could not be initialised, ended, or did not answer in time.
-            Refusal: the data directory lets others in, or its program cannot be reached (`reachable`).
-        """
+        """Start the server, and create the database and the role of the service if they are missing."""
         if not self._data_dir.exists():
             self._initialise()
         self._check_who_may_connect()
@@ -136,10 +131,6 @@ class PostgresServer(EmbeddedServer):
         scratch.rename(self._data_dir)
 
     def _check_who_may_connect(self) -> None:
-        """
-        Raises:
-            Refusal: the server would ask otherwise than `_HBA` says.
-        """
         rules = self._data_dir / "pg_hba.conf"
         if not rules.exists() or rules.read_text("utf-8") != _HBA:
             message = f"{self._data_dir} is not as this version of Lens makes it: Postgres could let other accounts in"

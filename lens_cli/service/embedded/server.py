@@ -41,10 +41,6 @@ class EmbeddedServer:
 
     @property
     def child(self) -> Child:
-        """
-        Raises:
-            ChildFailed: the server has not been started.
-        """
         if self._child is None:
             raise ChildFailed(f"{self.name} has not been started")
         return self._child
@@ -65,23 +61,14 @@ class EmbeddedServer:
         give(folder, self.account)
 
     def _find_program(self, package: str, path: str) -> str:
-        """A program of a wheel, where the account of the server can run it.
-
-        Raises:
-            ChildFailed: the package is not installed, or lacks the program.
-            Refusal: see `reachable`.
-        """
+        """A program of a wheel, where the account of the server can run it."""
         program = Path(find_binary(package, path))
         if program.parent not in self._folders:
             self._folders[program.parent] = self._copies.enter_context(reachable(program, package)).parent
         return str(self._folders[program.parent] / program.name)
 
     def _run(self, command: Sequence[str], stop_signals: StopSignals = STOP_BY_SIGTERM) -> None:
-        """Start the program inside its data folder, and wait until it answers.
-
-        Raises:
-            ChildFailed: it ended, or did not answer in time.
-        """
+        """Start the program inside its data folder, and wait until it answers."""
         account = str(self.account) if is_root() else None
         folder, log = self._data_dir, self._log_path
         self._child = Child(ChildSpec(self.name, command, log, stop_signals, None, account, folder, INHERITED))

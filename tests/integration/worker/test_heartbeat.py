@@ -21,8 +21,7 @@ from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS
 from tests.outages import absent, read_only
 from worker import heartbeat
-from worker.heartbeat import Heartbeat
-from worker.progress import Pending, RunMonitor
+from worker.heartbeat import Heartbeat, Pending, RunMonitor
 
 QUICK = {"lease_seconds": 60, "lease_renew_seconds": 0.02, "stall_seconds": 60}
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")

@@ -12,8 +12,7 @@ from rq.worker_registration import get_keys
 
 from app.settings import Settings
 from app.store.queue import RUN_JOB, SERIALIZER
-from worker.hardened_rq import GuardedJob
-from worker.process import JobWorker, create_worker
+from worker.process import GuardedJob, JobWorker, create_worker
 
 
 @pytest.fixture

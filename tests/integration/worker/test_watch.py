@@ -12,8 +12,7 @@ from app.store.database import Database
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
 from tests.outages import absent, read_only
-from worker.horse import REPORT
-from worker.parent import AttemptWatch
+from worker.parent import REPORT, AttemptWatch
 
 
 class Clock:

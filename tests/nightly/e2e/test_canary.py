@@ -17,7 +17,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.api_keys import headers_of, key_of, make_keys
 from tests.e2e.processes import Process, status_at
 from tests.e2e.stack import EXAMPLES, Stack, make_submission

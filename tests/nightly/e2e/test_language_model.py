@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from app.store.states import Status
+from app.store.tables import Status
 from lens_engine import load_scorer
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import OPTIONS, Stack

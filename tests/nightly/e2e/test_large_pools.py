@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.stack import NEAREST, Stack, make_submission
 
 NUM_ROWS = 100_000

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from app.selections.receiving import SMALL_BYTES
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import Process, is_gone
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.store.states import Status
+from app.store.tables import Status
 from lens_cli.service.embedded.child import Child, ChildSpec
 from lens_engine import load_scorer
 from tests.e2e.processes import ROOT, Worker, is_gone

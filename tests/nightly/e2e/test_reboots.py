@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.store.states import Status
+from app.store.tables import Status
 from lens_cli.service.embedded import EmbeddedServers, embedded_servers
 from lens_cli.service.embedded.child import Child
 from tests.e2e.processes import is_gone

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from starlette.responses import JSONResponse
 
 from app.store.prompt_tables import Base
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until

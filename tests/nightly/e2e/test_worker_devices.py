@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from app.store.states import Status
+from app.store.tables import Status
 from tests.e2e.processes import Worker
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until

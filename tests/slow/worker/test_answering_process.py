@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from app.answering.client import AnswersClient, AskingMetrics
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.errors import AnswersAway, Unavailable
 from app.settings import Settings
 from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows

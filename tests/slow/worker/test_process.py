@@ -19,9 +19,8 @@ from rq.worker import HerokuWorker
 
 from app.lifecycle.claims import Claim
 from app.store.queue import RUN_JOB
-from worker.hardened_rq import ForbiddenJobError, GuardedJob
-from worker.horse import REPORT, JobResult
-from worker.process import JobWorker, WorkerMetrics
+from worker.parent import REPORT, JobResult
+from worker.process import ForbiddenJobError, GuardedJob, JobWorker, WorkerMetrics
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
@@ -69,7 +68,7 @@ def test_webhooks_and_retries_are_dropped() -> None:
 
 PARENT = """
 import os, time
-from worker.horse import die_with_parent
+from worker.parent import die_with_parent
 
 parent = os.getpid()
 child = os.fork()
@@ -105,7 +104,7 @@ def test_work_horse_dies_with_its_killed_parent() -> None:
 
 
 def test_work_horse_of_a_dead_parent_exits() -> None:
-    script = "from worker.horse import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
+    script = "from worker.parent import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.answering.answering import Answering
 from app.answering.models import Models
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead

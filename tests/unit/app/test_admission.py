@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import Busy
-from app.selections.admission import Admission
+from app.selections.receiving import Admission
 
 
 def test_as_many_as_there_are_places_work_at_once() -> None:

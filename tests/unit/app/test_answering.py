@@ -8,7 +8,7 @@ from uvicorn import Config
 
 from app.answering.answering import MOST_LONG, MOST_SHORT_TEXTS, SHORT_TEXTS, Answering, AskedTexts, Waiting
 from app.answering.models import Models
-from app.answering.subjects import Subject
+from app.answering.remote import Subject
 from app.errors import AppError, Busy, ModelUnusable
 from lens_engine.errors import NonFiniteScore
 from lens_engine.evaluation.rows import BATCH_ROWS, predict_rows

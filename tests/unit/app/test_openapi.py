@@ -6,8 +6,7 @@ from typing import Any
 import openapi_spec_validator
 import pytest
 
-from app.lifecycle.endings import WORKER_UNFIT
-from app.lifecycle.retry import RESUMED, RETRIED
+from app.lifecycle.endings import RESUMED, RETRIED, WORKER_UNFIT
 from app.main import create_app
 from app.settings import Settings
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign, EndpointAway

@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import AppError
 from app.selections.bodies import FormBody, JsonBody
-from app.selections.checking import NewSelection, check_selection
+from app.selections.submission import NewSelection, check_selection
 from app.services import Services
 from app.settings import Settings
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec

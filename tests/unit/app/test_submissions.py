@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from app.selections.bodies import FormBody, JsonFile
-from app.selections.checking import check_selection
+from app.selections.submission import check_selection
 from app.services import Services
 from app.settings import Settings
 from lens_engine.reading import ParsedDataset

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from lens_cli.application import create_application
-from lens_cli.groups import takes_groups
+from lens_cli.file_options import takes_groups
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
-from worker.progress import Pending, RunMonitor
+from worker.heartbeat import Pending, RunMonitor
 
 
 class Clock:

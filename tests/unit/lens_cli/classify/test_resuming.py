@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts
 
-from lens_cli.classify.partial_file import Origin, partial_file
+from lens_cli.classify.run import Origin, partial_file
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from tests.dispositions import default_signals
 
