@@ -21,7 +21,7 @@ from app.errors import (
     Unprocessable,
 )
 from app.problems import TITLES
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 
 PREDICTIONS = TypeAdapter(list[Prediction])
 """What a process answers."""

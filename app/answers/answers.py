@@ -24,9 +24,9 @@ from lens_engine.config import Use
 from lens_engine.exports import Source
 from lens_engine.result import SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
-from lens_engine.result.rendering import find_renderer
+from lens_engine.result.parts import find_renderer
 from lens_engine.retrieval.pool import Found, Pool
-from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
+from lens_engine.retrieval.pool import RenderedPrompt as PromptOfInput
 from lens_engine.types import Example
 
 CHANGED = "the selection was changed or deleted meanwhile; look at it, and repeat the request"

@@ -8,9 +8,9 @@ from pydantic import Field, model_validator
 from app.web.validation import Incoming, Outgoing
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import Use
-from lens_engine.evaluation.rows import BATCH_ROWS
-from lens_engine.result.evaluation import EvaluationResult
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.evaluation.batches import BATCH_ROWS
+from lens_engine.result.parts import EvaluationResult
+from lens_engine.retrieval.pool import PromptForm
 
 AnswerAbove = Annotated[float, Field(ge=0, le=1)]
 

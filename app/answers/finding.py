@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 from app.answers.answers import Answers, Version
 from app.services import Services
 from app.web.etag import REVALIDATED, answer_unchanged, is_known
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import Classifier, InputFormat
 
 Part = Literal["support-examples", "result", "classifier"]
 

@@ -8,7 +8,7 @@ from app.web.validation import Incoming, Outgoing
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.result import LabelBias, SupportExample, SupportExamples
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import PromptForm
 from lens_engine.task.chat import Turn
 from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.task.text_checks import is_blank

@@ -1,12 +1,12 @@
 """Parts of a stored result and of a stored classifier, for what needs no more of them."""
 
 from app.lifecycle.spec import StoredPart
+from lens_engine.classifier.candidates import SuspiciousLabel
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.classifier.heads import HeadKind
-from lens_engine.classifier.input_format import InputFormat
-from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.result import Provenance, SupportExamples
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import PromptForm
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import HeadlineKind
 

@@ -12,8 +12,7 @@ from app.settings import Settings
 from app.web.validation import join_details
 from lens_engine.retrieval.pool import Pool
 from lens_engine.rows.near_texts import list_alike
-from lens_engine.task.text_checks import find_fault, is_blank, show_names
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import find_fault, fold_text, is_blank, show_names
 from lens_engine.task.wording import show_label
 
 USUAL_CHARACTERS = 2_000

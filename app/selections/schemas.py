@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from app.store.states import Status
 from app.web.validation import Outgoing
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason

@@ -9,7 +9,7 @@ from typing import BinaryIO, Literal
 from pydantic import ValidationError
 
 from lens_cli.refusals import RefusedInput
-from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction
 from lens_engine.types import Record
 
 

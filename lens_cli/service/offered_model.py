@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_engine.local.file_check import check_files
-from lens_engine.local.model_files import resolve_model
+from lens_engine.local.model_files import check_files, resolve_model
 
 _MAX_NAME_CHARACTERS = 100
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")

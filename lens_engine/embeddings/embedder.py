@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.disk.cache_folder import digest_files
-from lens_engine.embeddings.encoders import Encoder
-from lens_engine.embeddings.folder import list_tokens, read_folder
+from lens_engine.embeddings.folder import Encoder, list_tokens, read_folder
 from lens_engine.errors import InvalidConfig, ModelMismatch, UnknownModel
 from lens_engine.types import Record
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 from lens_engine.exports.csv_file import escape_cell
 from lens_engine.reading import TextRow
 from lens_engine.reading.rows import unpack_cells

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.exports.csv_file import escape_cell
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lens_engine.errors import InvalidDataset, PromptTooLong
+from lens_engine.rows.cleaning import find_far_length
 from lens_engine.rows.dealing import DealtRows
 from lens_engine.rows.quotas import count_labels
-from lens_engine.rows.row_warnings import find_far_length
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.template import Task

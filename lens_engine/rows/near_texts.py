@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.task.terms import measure_text, part_unspaced
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.types import Example
 
 _LEAST_SIMILARITY = 0.85

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.quality import RowFigures
-from lens_engine.metering.cost import Cost
+from lens_engine.metering.prices import Cost
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.judge import Judging
 from lens_engine.scoring.spending import Paid

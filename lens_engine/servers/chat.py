@@ -16,20 +16,19 @@ from typing import Any
 import numpy as np
 
 from lens_engine.disk.cache_folder import keep_note, read_note
-from lens_engine.errors import EndpointError
+from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.scoring.base import Block, Prefix
-from lens_engine.scoring.floors import ASK_FOR_ANSWERS, mark_floors
 from lens_engine.scoring.labels import check_distinct
-from lens_engine.scoring.no_answer import REFUSED
+from lens_engine.scoring.limits import ASK_FOR_ANSWERS, REFUSED, mark_floors
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way
-from lens_engine.servers.chat_words import find_answers, list_probes, say
 from lens_engine.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.servers.contract import Parts, ReadBatch, ReadPlan, ServerFacts
 from lens_engine.servers.reads import NO_LOG_PROB, check_log_probs, in_form_of
 from lens_engine.servers.transport import Transport
 from lens_engine.task.chat import (
+    MOST_LETTERS,
     ChatTask,
     Turn,
     ask_for_letters,
@@ -40,6 +39,62 @@ from lens_engine.task.chat import (
 )
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
+
+_LEAST_CHARACTERS = 2
+_EXAMPLES = 3
+"""Number of other words that a probe shows as examples."""
+
+
+def list_probes(words: Sequence[str]) -> list[list[Turn]]:
+    """For each word, turns whose right answer is the word: it is repeated, as other words were before."""
+    system = {"role": "system", "content": instruct(words)}
+    return [
+        [system, *_repeat([other for other in words if other != word][:_EXAMPLES]), say("user", word)] for word in words
+    ]
+
+
+def find_answers(words: Sequence[str], listed: Sequence[Mapping[str, float]]) -> tuple[str, ...] | None:
+    """The beginning of the answer that stands for each word; None if the words must be replaced by letters.
+
+    It is the most probable listed token that is a beginning of the word, without the spaces around it.
+
+    Args:
+        listed: of each word's probe, the log-probabilities of the most probable first tokens.
+
+    Raises:
+        InvalidVerbalizer: the words must be replaced, and there are more of them than letters.
+    """
+    found = [_find_beginning(word, tokens) for word, tokens in zip(words, listed, strict=True)]
+    unclear = [word for word, start in zip(words, found, strict=True) if start is None or not _tells(start, words)]
+    if not unclear:
+        return tuple(start for start in found if start is not None)
+    if len(words) > MOST_LETTERS:
+        raise InvalidVerbalizer(
+            f"the first token of the label word {unclear[0]!r} does not tell it from others, and letters stand for "
+            f"{MOST_LETTERS} labels at most; give it a word that begins otherwise",
+            field="verbalizer",
+        )
+    return None
+
+
+def _find_beginning(word: str, tokens: Mapping[str, float]) -> str | None:
+    starts = [token for token in tokens if token.strip() and word.startswith(token.strip())]
+    return max(starts, key=lambda token: tokens[token]).strip() if starts else None
+
+
+def _tells(start: str, words: Sequence[str]) -> bool:
+    """Whether a token is the beginning of one word alone, and long enough."""
+    begun = [word for word in words if word.startswith(start)]
+    return len(begun) == 1 and (len(start) >= _LEAST_CHARACTERS or start == begun[0])
+
+
+def _repeat(words: Sequence[str]) -> list[Turn]:
+    return [say(role, word) for word in words for role in ("user", "assistant")]
+
+
+def say(role: str, content: str) -> Turn:
+    return {"role": role, "content": content}
+
 
 _BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4

@@ -12,7 +12,7 @@ import numpy as np
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block
-from lens_engine.scoring.no_answer import REFUSED, check_refused, find_rows
+from lens_engine.scoring.limits import REFUSED, check_refused, find_rows
 from lens_engine.servers.contract import ReadBatch, Server
 from lens_engine.servers.transport import Transport
 from lens_engine.types import LabelLogProbs

@@ -8,7 +8,7 @@ import numpy as np
 from lens_engine.errors import EndpointError, LensError
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.servers.contract import Part, ReadBatch, ReadPlan
-from lens_engine.servers.server_words import clean_words
+from lens_engine.servers.refusal import clean_words
 from lens_engine.types import FloatArray
 
 NO_LOG_PROB = -9000.0

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.scoring.no_answer import NO_LABEL, REFUSED, UNFINISHED
+from lens_engine.scoring.limits import NO_LABEL, REFUSED, UNFINISHED
 from lens_engine.servers.chat import ChatServer
-from lens_engine.servers.chat_answer import read_said
-from lens_engine.servers.chat_client import Way
+from lens_engine.servers.chat_client import Way, read_said
 from lens_engine.servers.contract import Parts
 from lens_engine.servers.reads import in_form_of
 from lens_engine.task.chat import ChatTask, ask_for_words

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 

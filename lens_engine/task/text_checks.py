@@ -1,11 +1,74 @@
 """Checks of a single string, and lists of names in messages."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from lens_engine.task.unicode_form import MAX_MARKS, fold_text, has_long_run
 from lens_engine.task.wording import show_label
+
+MAX_MARKS = 30
+"""Largest number of combining marks in a row."""
+
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that nobody sees: those that Unicode calls default-ignorable."""
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufff9-\ufffb]")
+
+_NUM_CODE_POINTS = 0x20000
+"""All combining marks are in the first two planes of Unicode."""
+_MARKS_BY_DECOMPOSITION = "\u0f73\u0f75\u0f81"
+"""Tibetan vowels that are no marks of their own, but decompose into marks."""
+
+
+# Normalising sorts each run of combining marks, and Python's sort takes quadratic time: a text of 20,000 marks takes
+# more than a second, in which no other thread runs. So a longer run than Unicode's Stream-Safe Text Format allows (UAX
+# #15, section 13) is never normalised. No script needs such a run.
+def has_long_run(text: str) -> bool:
+    """Whether more than `MAX_MARKS` combining marks follow each other. Takes linear time."""
+    if text.isascii():
+        return False
+    maybe, surely = _long_runs()
+    return maybe.search(text) is not None and surely.search(text) is not None
+
+
+def canonical_form(text: str) -> str:
+    """The text in NFC; as it stands if it has a long run of combining marks. Takes linear time."""
+    return text if has_long_run(text) else unicodedata.normalize("NFC", text)
+
+
+def fold_text(text: str) -> str:
+    """The text or label without case, Unicode form, width, invisible characters, control characters beside others, and
+    outer and repeated spaces: two with one such form are the same text, or spellings of one label.
+    """
+    return _fold(_CONTROLS.sub("", text)) or _fold(text)
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return " ".join(text.casefold().split())
+    if not has_long_run(text):
+        text = unicodedata.normalize("NFKC", text)
+    folded = canonical_form(INVISIBLE.sub("", text).casefold())  # a folded text may lose its form
+    return " ".join(folded.split())
+
+
+@cache
+def _long_runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A quick pattern, which takes every character of the second plane for a mark, and an exact one.
+
+    `re` looks up a character of the first plane in a table, but compares others with each entry of a class: the exact
+    pattern is 15 times as slow.
+    """
+    marks = "".join(filter(unicodedata.combining, map(chr, range(_NUM_CODE_POINTS)))) + _MARKS_BY_DECOMPOSITION
+    of_first_plane = "".join(mark for mark in marks if mark < "\U00010000")
+    quick, exact = f"[{of_first_plane}\U00010000-\U0001ffff]", f"[{marks}]"
+    # `re` finds a first character much faster than the first of a repetition.
+    return re.compile(f"{quick}{quick}{{{MAX_MARKS}}}"), re.compile(f"{exact}{exact}{{{MAX_MARKS}}}")
+
 
 MAX_SHOWN = 10
 """Largest number of names or rows in one message."""

@@ -11,14 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lens_engine.local.executors.attention import attend_portable, merge_into
-from lens_engine.local.executors.flat_row import FlatRow
-from lens_engine.local.executors.held_prefixes import KeyValues
-from lens_engine.local.executors.in_turn import Heads
+from lens_engine.local.executors.in_turn import FlatRow, Heads, KeyValues
 from lens_engine.local.executors.packing import Group
-from lens_engine.local.executors.ranges import ends_of
-from lens_engine.local.executors.transfer import upload
-from lens_engine.local.executors.varlen import AttendSequences, Sequences, UnsupportedHeads, takes_heads
+from lens_engine.local.executors.transfer import ends_of, upload
+from lens_engine.local.executors.varlen import (
+    AttendSequences,
+    Sequences,
+    UnsupportedHeads,
+    attend_portable,
+    merge_into,
+    takes_heads,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, read_log_probs, sum_label_words
-from lens_engine.local.executors.head import float32_logits
-from lens_engine.local.executors.held_prefixes import ALL_LAYERS, HeldPrefixes, KeyValues
-from lens_engine.local.executors.layout import Layouts, PackedInputs
-from lens_engine.local.executors.packed_attention import PackedExecutionError
+from lens_engine.local.executors.in_turn import KeyValues
+from lens_engine.local.executors.layout import (
+    ALL_LAYERS,
+    HeldPrefixes,
+    Layouts,
+    PackedExecutionError,
+    PackedInputs,
+)
 from lens_engine.local.executors.packing import Forward, plan
-from lens_engine.local.executors.state_reads import by_pair
+from lens_engine.local.executors.rows import by_pair, float32_logits
 from lens_engine.local.executors.states import StateTap, TokenRanges
 from lens_engine.local.executors.transfer import download
 from lens_engine.local.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel

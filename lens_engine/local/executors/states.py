@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lens_engine.local.executors.ranges import join_ranges
-from lens_engine.local.executors.transfer import IntArray, upload
+from lens_engine.local.executors.transfer import IntArray, join_ranges, upload
 from lens_engine.scoring.interruption import look_up
 from lens_engine.types import POOLINGS, States
 

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import torch
 
 from lens_engine.local.executors.base import Executor, ExecutorName, Workload
-from lens_engine.local.executors.layout import Layouts
-from lens_engine.local.executors.packed_attention import PackedExecutionError
+from lens_engine.local.executors.layout import Layouts, PackedExecutionError
 from lens_engine.local.executors.packing import plan
 from lens_engine.local.executors.states import StateTap
 from lens_engine.scoring.labels import build_label_trie

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from selenium.webdriver.support.ui import Select
 
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.result import BestAnswer
 from tests.browser.page import Page
 from tests.browser.states import open_state, run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.metering.bar import TerminalBar, hearing
+from lens_engine.metering.progress import TerminalBar, hearing
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 

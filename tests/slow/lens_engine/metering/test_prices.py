@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import CostEstimate
-from lens_engine.metering.prices import Prices, TokenLengths
+from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.pipeline import select_support_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import prepare_run, price_run

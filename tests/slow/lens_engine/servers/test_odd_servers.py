@@ -8,9 +8,9 @@ from starlette.responses import JSONResponse
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import EndpointAway, EndpointError
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.spending import Spending, TokenPrices

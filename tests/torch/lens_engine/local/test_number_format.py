@@ -8,7 +8,7 @@ import torch
 
 from lens_engine.errors import OutOfMemory
 from lens_engine.local.load import load_scorer
-from lens_engine.local.number_format import choose_dtype
+from lens_engine.local.torch_choices import choose_dtype
 from lens_engine.testing import tiny_causal_lm
 
 

@@ -8,11 +8,10 @@ import torch
 from transformers import AttentionInterface
 
 from lens_engine.errors import OutOfMemory
-from lens_engine.local.executor_choice import choose_executor
+from lens_engine.local.executor_choice import TOLERANCE, choose_executor, make_check_workload, make_yardstick, run_check
 from lens_engine.local.executors import PlainExecutor, TokenCounters, Workload
+from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.packed_attention import packed_attention
-from lens_engine.local.self_check import TOLERANCE, make_check_workload, make_yardstick, run_check
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 

@@ -7,9 +7,9 @@ import pytest
 from lens_engine.config import BudgetOptions
 from lens_engine.local.load import scorer_from_model
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
 from lens_engine.scoring import interruption
 from lens_engine.scoring.interruption import interrupted_by, look_up

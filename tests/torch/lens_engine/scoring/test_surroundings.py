@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lens_engine.local.surroundings import CUBLAS_WORKSPACE, describe_surroundings
-from lens_engine.local.torch_choices import fix_cublas_workspace
+from lens_engine.local.torch_choices import CUBLAS_WORKSPACE, describe_surroundings, fix_cublas_workspace
 from lens_engine.testing import tiny_causal_lm
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")

@@ -18,7 +18,7 @@ from lens_engine.classifier.heads import (
     prior_biases,
 )
 from lens_engine.classifier.quality import RowFigures
-from lens_engine.scoring.no_answer import NO_LABEL, REFUSED, UNFINISHED
+from lens_engine.scoring.limits import NO_LABEL, REFUSED, UNFINISHED
 from lens_engine.search.judgement import Judgement
 from lens_engine.search.objective import ProbabilitiesObjective
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from lens_engine.classifier.macro_f1 import measure_macro_f1, standard_error, value_rows
-from lens_engine.classifier.quality import measure_accuracy
+from lens_engine.classifier.quality import measure_accuracy, measure_macro_f1, standard_error, value_rows
 from lens_engine.randomness import make_generator
 from lens_engine.types import IndexArray
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from lens_engine.classifier.abstaining import measure_shares
-from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.quality import measure_quality, measure_shares
 from lens_engine.randomness import make_generator
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from lens_engine.classifier.suspicion import MOST_SUSPICIOUS, find_suspicious
+from lens_engine.classifier.candidates import MOST_SUSPICIOUS, find_suspicious
 from lens_engine.exports.suspicious_labels import write_suspicious_labels
 
 LABELS = ("a", "b", "c")

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from lens_engine.classifier.prompt import ModelRecord
-from lens_engine.evaluation.batches import BatchPredictor, RowProgress, batches_of
-from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.classifier.classifier import ModelRecord
+from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, RowProgress, batches_of, predict_rows
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer

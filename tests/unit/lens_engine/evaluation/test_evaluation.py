@@ -14,10 +14,9 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels
-from lens_engine.evaluation.measuring import measure
-from lens_engine.evaluation.rows import Prediction
-from lens_engine.evaluation.subject import make_classifier
-from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.evaluation.batches import Prediction
+from lens_engine.evaluation.evaluation import make_classifier, measure
+from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.record import LabelWord

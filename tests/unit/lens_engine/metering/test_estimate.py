@@ -8,8 +8,7 @@ import pytest
 from lens_engine import estimate_cost
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, PromptTooLong
-from lens_engine.metering.counting_scorer import CountingScorer
-from lens_engine.metering.estimate import measure_pace
+from lens_engine.metering.estimate import CountingScorer, measure_pace
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block

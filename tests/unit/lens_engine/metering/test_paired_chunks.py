@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
 from tests.unit.lens_engine.metering.test_meter import (

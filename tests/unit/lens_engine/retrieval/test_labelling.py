@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from odd_texts import TEXTS
 
 from lens_engine.retrieval.labelling import choose_texts
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 
 GROUPS = [f"the {kind} bill number{n} is late" for n, kind in enumerate(["gas"] * 12 + ["phone"] * 6)]
 SINGLES = ["lovely weather", "who won yesterday", "cook soup slowly"]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lens_engine.rows.dealing import DealtRows
-from lens_engine.rows.fit_rows import count_fit_rows, pick_fit_rows
+from lens_engine.rows.dealing import DealtRows, count_fit_rows, pick_fit_rows
 from lens_engine.rows.quotas import Quotas
 from lens_engine.task.template import Task, Template
 from lens_engine.task.verbalizer import Verbalizer

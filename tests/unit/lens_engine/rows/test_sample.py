@@ -3,8 +3,8 @@
 from collections import Counter
 from random import Random
 
-from lens_engine.rows.pool_rows import draw_pool
-from lens_engine.rows.sample import draw_sample
+from lens_engine.rows.dealing import draw_pool
+from lens_engine.rows.report import draw_sample
 from lens_engine.types import Example
 
 

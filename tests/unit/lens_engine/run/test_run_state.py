@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.candidates import Candidate
-from lens_engine.metering.cost import Cost
+from lens_engine.metering.prices import Cost
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import Judging
@@ -16,7 +16,7 @@ from lens_engine.scoring.spending import Paid
 from lens_engine.search.lens.beam import SearchState
 from lens_engine.search.lens.filtering import FilterState
 from lens_engine.search.lens.method import Lens, LensState
-from lens_engine.search.score import Score
+from lens_engine.search.objective import Score
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase
 

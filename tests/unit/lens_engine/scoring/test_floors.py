@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError
-from lens_engine.scoring.floors import check_floors, check_true_floors, find_floors, mark_floors
+from lens_engine.scoring.limits import check_floors, check_true_floors, find_floors, mark_floors
 
 
 def test_chat_that_lists_few_label_words_is_refused() -> None:

@@ -7,12 +7,10 @@ import pytest
 
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.scoring.asking import fit_task
-from lens_engine.scoring.label_ends import end_label_words, find_begun
-from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.labels import build_label_trie, end_label_words, find_begun
 from lens_engine.show.sentences import describe_asking
-from lens_engine.task.label_end import EndedTask, find_label_end
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
+from lens_engine.task.template import EndedTask, Task, find_label_end
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

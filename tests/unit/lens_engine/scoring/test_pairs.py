@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lens_engine.cluster.actor import ScoringActor, Setup
+from lens_engine.cluster.scorer import ScoringActor, Setup
 from lens_engine.errors import PromptTooLong
 from lens_engine.scoring.base import (
     Block,

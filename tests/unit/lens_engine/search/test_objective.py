@@ -3,8 +3,14 @@ import pytest
 from scipy.special import softmax
 
 from lens_engine.search.judgement import Judgement
-from lens_engine.search.objective import ProbabilitiesObjective, PromptObjective, RankingObjective, find_label_biases
-from lens_engine.search.score import Score, rank_key
+from lens_engine.search.objective import (
+    ProbabilitiesObjective,
+    PromptObjective,
+    RankingObjective,
+    Score,
+    find_label_biases,
+    rank_key,
+)
 
 LABELS, ROWS = 3, 12
 GOLD = np.arange(ROWS) % LABELS

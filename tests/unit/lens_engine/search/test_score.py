@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lens_engine.search.judgement import Judgement
-from lens_engine.search.score import Score, rank_key
+from lens_engine.search.objective import Score, rank_key
 
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
 JUDGEMENT = Judgement(np.log(PROBABILITIES), np.array([0, 1, 1, 0]))

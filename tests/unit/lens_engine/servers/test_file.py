@@ -9,8 +9,7 @@ import pytest
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.spending import TokenPrices
-from lens_engine.servers.address import Endpoint
-from lens_engine.servers.file import read_endpoints
+from lens_engine.servers.address import Endpoint, read_endpoints
 from tests.endpoints.chat_double import MODEL
 
 TOML = """

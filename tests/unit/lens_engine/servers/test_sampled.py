@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer
-from lens_engine.scoring.no_answer import NO_LABEL, UNFINISHED, find_rows
+from lens_engine.scoring.limits import NO_LABEL, UNFINISHED, find_rows
 from lens_engine.scoring.spending import TokenPrices
 from lens_engine.servers import scorer as endpoint_scorer
 from lens_engine.servers.address import Endpoint

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.servers.chat_words import find_answers, list_probes
-from lens_engine.servers.server_words import clean_words, read_name
+from lens_engine.servers.chat import find_answers, list_probes
+from lens_engine.servers.refusal import clean_words, read_name
 
 KEY = "sk-proj-0123456789abcdef"
 

@@ -3,10 +3,9 @@
 import pytest
 
 from lens_engine.errors import InvalidInput, InvalidInstruction, InvalidTemplate
-from lens_engine.task.combinations import combine_wordings, read_instructions, read_templates
-from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.request import combine_wordings, read_instructions, read_templates
 from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, Verbalizer
 
 WORDS = Verbalizer({"a": "A", "b": "B"})
 PATTERNS = ["{text}: {label}", "{text} {label}"]

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from lens_engine.errors import InvalidDataset, InvalidInstruction, InvalidVerbalizer
-from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES, word_of_label
 from lens_engine.task.examples import list_labels
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, OTHER_TEMPLATES, Verbalizer, word_of_label
 from lens_engine.types import Example
 
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
-from lens_engine.task.silent_words import find_silent, warn_of_silent
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.verbalizer import Verbalizer, find_silent, warn_of_silent
 from lens_engine.types import Example
 
 WORDS = {"negative": "terrible", "positive": "great"}

@@ -6,7 +6,7 @@ import pytest
 
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.task.template import Task
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_text, has_long_run
+from lens_engine.task.text_checks import MAX_MARKS, canonical_form, fold_text, has_long_run
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lens_engine.local.executors.attention import attend, attend_portable, merge_into
-from lens_engine.local.executors.packed_attention import PackedExecutionError, packed_attention, refuse_unknown
+from lens_engine.local.executors.layout import PackedExecutionError, packed_attention, refuse_unknown
+from lens_engine.local.executors.varlen import attend, attend_portable, merge_into
 
 
 def heads(queries: int, keys: int, *, key_value_heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,7 +67,7 @@ def test_portable_attention_in_float16_does_not_overflow() -> None:
 def test_portable_attention_in_blocks_is_that_at_once(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
     mask = torch.zeros(2, 1, 7, 7).masked_fill(torch.ones(7, 7).tril(-5).bool(), float("-inf"))
     whole = attend_portable(*heads(7, 7), scaling=0.3, causal=causal, mask=mask)
-    monkeypatch.setattr("lens_engine.local.executors.attention._MOST_SCORES", 2 * 4 * 7 * 3)
+    monkeypatch.setattr("lens_engine.local.executors.varlen._MOST_SCORES", 2 * 4 * 7 * 3)
     for got, wanted in zip(attend_portable(*heads(7, 7), scaling=0.3, causal=causal, mask=mask), whole, strict=True):
         torch.testing.assert_close(got, wanted)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from lens_engine.local.executors.head import float32_logits, project
+from lens_engine.local.executors.rows import float32_logits, project
 from lens_engine.testing import TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
