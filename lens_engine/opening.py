@@ -30,11 +30,7 @@ class LanguageModel:
 def check_choice(
     reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None
 ) -> ModelSource:
-    """The files of a model. Refuses wrong names and damaged files at once, because importing torch takes seconds.
-
-    Raises:
-        UnknownModel, UnsafeModel, UnreadableModel, InvalidConfig: as `load_scorer`.
-    """
+    """The files of a model. Refuses wrong names and damaged files at once, because importing torch takes seconds."""
     check_dtype(dtype)
     check_device(device)
     source = resolve_model(reference, cache_dir)

@@ -51,11 +51,7 @@ class Embedder:
 
 
 def find_embedder(reference: str | None) -> Embedder | None:
-    """The embedder that an option names; None without the option, and for `auto` where nothing is installed.
-
-    Raises:
-        UnknownModel, UnreadableModel, InvalidConfig: as `open_embedder`.
-    """
+    """The embedder that an option names; None without the option, and for `auto` where nothing is installed."""
     return open_embedder(reference) if reference is not None and has_embedder(reference) else None
 
 
@@ -71,11 +67,6 @@ def open_embedder(reference: str) -> Embedder:
 
     Args:
         reference: a folder, or `auto`.
-
-    Raises:
-        UnknownModel: there is no such folder, or a file is missing.
-        UnreadableModel: the files are damaged, or of a kind that Lens does not read.
-        InvalidConfig: a package is missing.
     """
     if missing := _list_missing():
         raise InvalidConfig(
@@ -101,12 +92,7 @@ def open_embedder(reference: str) -> Embedder:
 
 
 def open_recorded(record: EmbedderRecord) -> Embedder:
-    """The embedder of a record: from its folder, or as `auto` if this machine has not the folder.
-
-    Raises:
-        ModelMismatch: this machine has another embedder.
-        UnknownModel, UnreadableModel, InvalidConfig: as `open_embedder`.
-    """
+    """The embedder of a record: from its folder, or as `auto` if this machine has not the folder."""
     found = open_embedder(record.reference if Path(record.reference).is_dir() else AUTO)
     if found.record.digest != record.digest:
         raise ModelMismatch(

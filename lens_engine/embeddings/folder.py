@@ -106,12 +106,7 @@ _MOST_TOKENS = 512
 
 
 def read_folder(folder: Path) -> tuple[Encoder, Any]:
-    """Encoder and tokenizer, which were tried on a text.
-
-    Raises:
-        UnknownModel: a file is missing.
-        UnreadableModel: the files are damaged, or of a kind that Lens does not read.
-    """
+    """Encoder and tokenizer, which were tried on a text."""
     try:
         encoder, tokenizer = _read(folder)
         encoder.encode(list_tokens(tokenizer, encoder, "a"))

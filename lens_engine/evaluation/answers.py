@@ -118,11 +118,7 @@ def leave_out(
 
 
 def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:
-    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form.
-
-    Raises:
-        InvalidDataset: a row has a label that the classifier does not know.
-    """
+    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form."""
     label_of = {fold_text(label): label for label in reversed(labels)} | {label: label for label in labels}
     joined = list[Example]()
     for example in examples:

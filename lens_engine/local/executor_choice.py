@@ -59,21 +59,13 @@ def make_check_workload(vocabulary_size: int, max_prompt_tokens: int) -> Workloa
 
 
 def run_check(executor: Executor, work: Workload) -> LabelLogProbs:
-    """Run the workload in one forward; the plain executor runs one prompt at a time  # [prefixes, queries, labels].
-
-    Raises:
-        OutOfMemory: memory ran out.
-    """
+    """Run the workload in one forward; the plain executor runs one prompt at a time  # [prefixes, queries, labels]."""
     with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
         return executor.run(work, _ONE_PROMPT if executor.name == "plain" else _ONE_FORWARD)
 
 
 def run_in_parts(executor: Executor, work: Workload) -> LabelLogProbs:
-    """Run only the first label word, whose one token needs no trie, in several forwards  # [prefixes, queries, 1].
-
-    Raises:
-        OutOfMemory: memory ran out.
-    """
+    """Run only the first label word, whose one token needs no trie, in several forwards  # [prefixes, queries, 1]."""
     token = work.trie.reads[0][0][1]
     alone = Workload(work.prefixes, work.queries, build_label_trie(("short",), ((token,),)))
     with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
@@ -94,11 +86,7 @@ class Yardstick:
     tolerance: float  #: largest |Δ log p| that counts as rounding (nats)
 
     def measure(self, executor: Executor, work: Workload) -> float:
-        """Largest |Δ log p| of the executor, in one forward and in several (nats).
-
-        Raises:
-            OutOfMemory: as `run_check`.
-        """
+        """Largest |Δ log p| of the executor, in one forward and in several (nats)."""
         whole = disagreement(run_check(executor, work), self.scores)
         return max(whole, disagreement(run_in_parts(executor, work), self.scores[..., :1]))
 
@@ -176,10 +164,6 @@ def choose_executor(
         work: see `make_check_workload`.
         reference: scores of the plain executor with the model in float32  # [prefixes, queries, labels].
         beyond: executors to try for prompts that exceed the model's window, the fastest first; the last is plain.
-
-    Raises:
-        ModelError: none of them agrees.
-        OutOfMemory: memory ran out, which says nothing about an executor.
     """
     if names[0] == "plain":
         return ExecutorChoice("plain")

@@ -32,11 +32,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def naming_memory(advice: str) -> Iterator[None]:
-    """A context in which memory that runs out is an `OutOfMemory` with the advice.
-
-    Raises:
-        OutOfMemory: memory ran out.
-    """
+    """A context in which memory that runs out is an `OutOfMemory` with the advice."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -67,9 +63,6 @@ def has_room_in_float32(folder: Path, device: torch.device) -> bool:
 
     On CUDA, the memory is what is free on the GPU now. The machine's own memory counts as well: weights pass through
     it on their way to the GPU.
-
-    Raises:
-        ValueError, LookupError, TypeError: a header of the weights is damaged.
     """
     needed = count_weights(folder) * _BYTES_PER_WEIGHT
     if device.type != "cuda":

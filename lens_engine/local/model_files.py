@@ -83,9 +83,6 @@ def find_model_folder(reference: str, cache_dir: Path | None = None) -> Path | N
     """The folder from which a model is loaded, if it is on this machine; of a GGUF file, its converted copy.
 
     Nothing is downloaded or converted, no file of the model is read, and none is checked.
-
-    Raises:
-        UnknownModel: there is no such model.
     """
     kind = _tell_kind(reference)
     if kind == "folder":
@@ -183,12 +180,7 @@ def _hub_snapshot(reference: str, *, only_cached: bool) -> Path | None:
 
 
 def _safetensors(folder: Path) -> list[Path]:
-    """The weights of a folder, sorted by name. Nothing is opened.
-
-    Raises:
-        UnsafeModel: all weights are pickles.
-        UnknownModel: there are no weights at all.
-    """
+    """The weights of a folder, sorted by name. Nothing is opened."""
     files = sorted(folder.glob("*.safetensors"))
     if files:
         return files
@@ -267,11 +259,7 @@ class Header:
 
 
 def read_header(file: Path) -> Header:
-    """Read the header of a safetensors file, and no tensor.
-
-    Raises:
-        ValueError: the file is cut off, or its beginning is no header.
-    """
+    """Read the header of a safetensors file, and no tensor."""
     with file.open("rb") as stream:
         header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
         if not 0 < header_bytes <= min(file.stat().st_size - _LENGTH_BYTES, _MAX_HEADER_BYTES):

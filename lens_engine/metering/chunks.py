@@ -79,11 +79,7 @@ class ChunkCutter:
                 yield Chunk(rows, columns, block, cost)
 
     def cut_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[Chunk]:
-        """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts.
-
-        Raises:
-            ValueError: there are not as many prefixes as queries.
-        """
+        """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts."""
         prompt_tokens = [
             sum(map(self.count_tokens, (*prefix, query))) for prefix, query in zip(prefixes, queries, strict=True)
         ]

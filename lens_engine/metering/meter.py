@@ -219,11 +219,7 @@ class Meter:
         return newly_found
 
     def _count(self, cost: Cost, *, computed: int, refused: int = 0) -> None:
-        """Count work; `computed` of its tokens were found in no cache.
-
-        Raises:
-            EndpointError: as `check_refused`.
-        """
+        """Count work; `computed` of its tokens were found in no cache."""
         self.spent, self.refused = self.spent + cost, self.refused + refused
         check_refused(self.refused, max(self.spent.pairs, self.planned.pairs), self.scorer.identity.model)
         self.pace.count(computed)

@@ -18,9 +18,6 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_
     Args:
         use: use for which the prompt is the best; None for that of the run.
         is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
-
-    Raises:
-        InvalidConfig: the result has not the pool of its prompt.
     """
     answer = result.answer_for(use)
     prompt = PromptOfAnswer(

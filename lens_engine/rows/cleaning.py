@@ -136,11 +136,6 @@ class ServedTask:
 def serve_labels(task: Task, rows: CleanProblem, options: LabelOptions) -> ServedTask:
     """The task with the labels that have enough rows. With `labels.rare` "drop" the others are left out, with or
     without a label word.
-
-    Raises:
-        InvalidDataset: rows have a label without a label word.
-        InvalidVerbalizer: a label has a label word and no row.
-        ClassTooSmall: labels have too few rows, or fewer than two labels would be left without those.
     """
     counts = rows.dataset.counts
     rare = [label for label in task.labels if counts[label] < LEAST_OF_LABEL]

@@ -42,9 +42,6 @@ def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> Non
     Args:
         reserve: of the test rows.
         money: of the run; None before its scorer is known.
-
-    Raises:
-        InvalidConfig: the budget does not cover the first rows of one prompt, and the test rows.
     """
     budget, (rung, *_) = setup.config.budget, plan_rungs_of_judging(len(setup.rows.judging), 2)
     first = setup.prices.judging(1, rung.end)
@@ -65,10 +62,6 @@ def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
 
 
 def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
-    """
-    Raises:
-        InvalidConfig: the cost is limited, and nobody knows what a request costs.
-    """
     paid = find_paid_scorer(scorer)
     refuse_unpriced(
         config, is_served=paid is not None, has_prices=paid is not None and paid.spending.prices is not None

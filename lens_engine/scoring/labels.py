@@ -64,11 +64,7 @@ class LabelTrie:
 
 
 def build_label_trie(label_spans: Sequence[str], span_tokens: Sequence[Sequence[int]]) -> LabelTrie:
-    """The trie of `label_spans`, whose tokens are `span_tokens`.
-
-    Raises:
-        InvalidVerbalizer: as `check_distinct`.
-    """
+    """The trie of `label_spans`, whose tokens are `span_tokens`."""
     check_distinct(label_spans, span_tokens)
     # Sorting puts every node right after its parent's earlier descendants: depth-first order.
     proper = sorted({tuple(tokens[:end]) for tokens in span_tokens for end in range(len(tokens))})
@@ -85,11 +81,7 @@ def build_label_trie(label_spans: Sequence[str], span_tokens: Sequence[Sequence[
 
 
 def check_distinct(label_spans: Sequence[str], span_tokens: Sequence[Sequence[object]]) -> None:
-    """Refuse label words that the model cannot tell apart.
-
-    Raises:
-        InvalidVerbalizer: there is no label word, one has no token, or two have equal tokens; the message names both.
-    """
+    """Refuse label words that the model cannot tell apart."""
     if not label_spans:
         raise InvalidVerbalizer("there are no label words to score", field="verbalizer")
     seen: dict[tuple[object, ...], str] = {}
@@ -126,9 +118,6 @@ def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], 
         task: without an end.
         render_after: gives what follows a label word in a prompt; None for the template's text after it and the
             separator.
-
-    Raises:
-        InvalidVerbalizer: two label words have equal tokens, or what follows them tells none from another.
     """
     spans = task.label_spans
     tokens = encode(spans)

@@ -14,11 +14,7 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, States
 def check_prompt_lengths(
     prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
 ) -> None:
-    """Refuse the whole call if its longest prompt exceeds the context; lengths are in tokens.
-
-    Raises:
-        PromptTooLong: the message names the prefix and the query, gives their lengths, and says what to do.
-    """
+    """Refuse the whole call if its longest prompt exceeds the context; lengths are in tokens."""
     if not prefix_lengths or not query_lengths:
         return
     prefix, query = int(np.argmax(prefix_lengths)), int(np.argmax(query_lengths))
@@ -60,9 +56,6 @@ def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> 
 
     Args:
         label_log_probs: `[prefixes, queries, labels]`, or `[pairs, labels]`.
-
-    Raises:
-        NonFiniteScore: the message names prefix and query, or the pair, and the label word of the first bad value.
     """
     finite = np.isfinite(label_log_probs)
     if finite.all():
@@ -77,11 +70,7 @@ def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> 
 
 
 def check_layers(layers: Sequence[int], num_layers: int) -> None:
-    """Refuse layers that a model does not have.
-
-    Raises:
-        ValueError: there is no layer, or a layer is not from 1 to `num_layers`; the message names it.
-    """
+    """Refuse layers that a model does not have."""
     if not layers:
         raise ValueError("there are no layers to read states of")
     for layer in layers:
@@ -90,11 +79,7 @@ def check_layers(layers: Sequence[int], num_layers: int) -> None:
 
 
 def check_finite_states(states: States, layers: Sequence[int]) -> None:
-    """Refuse NaN and infinities.
-
-    Raises:
-        NonFiniteScore: the message names layer and query of the first bad value.
-    """
+    """Refuse NaN and infinities."""
     finite = np.isfinite(states)
     if finite.all():
         return
@@ -143,9 +128,6 @@ def check_floors(scores: LabelLogProbs, model: str) -> None:
     """
     Args:
         scores: of a chat.
-
-    Raises:
-        EndpointError: more than `MOST_FLOORS` of the values are floors.
     """
     share = find_floors(scores).mean()
     if scores.size >= _LEAST_VALUES and share > MOST_FLOORS:
@@ -169,9 +151,6 @@ def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> No
     """
     Args:
         scores, gold: as `count_true_floors`.
-
-    Raises:
-        EndpointError: more than `MOST_TRUE_FLOORS` of the rows' own labels are floors.
     """
     values = scores.size // scores.shape[-1]
     if values >= _LEAST_VALUES and (floors := count_true_floors(scores, gold)) > MOST_TRUE_FLOORS * values:
@@ -224,10 +203,6 @@ def count_refused(scores: LabelLogProbs) -> int:
 
 
 def check_refused(refused: int, asked: int, model: str) -> None:
-    """
-    Raises:
-        EndpointError: more than a tenth of what was asked was refused for its content.
-    """
     if refused > _MOST_REFUSED * asked:
         raise EndpointError(
             f"{model} refuses {refused:,} of {asked:,} requests for their content, more than a tenth (check: content): "

@@ -103,10 +103,6 @@ def judge_pairs(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) 
 
     Args:
         prefixes: of each row, in the order of the rows.
-
-    Raises:
-        ValueError: there are not as many prefixes as rows.
-        EndpointError: as `judge`.
     """
     scores = meter.score_pairs(prefixes, rows.queries)
     _check_all_floors(scores, meter, rows)

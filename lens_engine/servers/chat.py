@@ -60,9 +60,6 @@ def find_answers(words: Sequence[str], listed: Sequence[Mapping[str, float]]) ->
 
     Args:
         listed: of each word's probe, the log-probabilities of the most probable first tokens.
-
-    Raises:
-        InvalidVerbalizer: the words must be replaced, and there are more of them than letters.
     """
     found = [_find_beginning(word, tokens) for word, tokens in zip(words, listed, strict=True)]
     unclear = [word for word, start in zip(words, found, strict=True) if start is None or not _tells(start, words)]
@@ -171,10 +168,6 @@ class ChatServer:
 
         Each word is asked for once, and the choice is kept on disk. The words stay if the first token of every one is
         the beginning of one word alone, and has two characters at least or is the whole word.
-
-        Raises:
-            InvalidVerbalizer: the words are alike, and there are more labels than letters.
-            EndpointError: as `answer`.
         """
         if isinstance(task, ChatTask):
             return task

@@ -26,11 +26,7 @@ _ENDS = re.compile(rf".*(?:</{_TAG}>|\[/THINK\]|◁/think▷|<\|channel\|>final<
 
 
 def read_choice(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """The first choice; None if the content was refused, by the server or by the model.
-
-    Raises:
-        KeyError, IndexError, TypeError, AttributeError: the answer has another form.
-    """
+    """The first choice; None if the content was refused, by the server or by the model."""
     if "choices" not in answer and is_about_content(json.dumps(answer.get("error"))):
         return None
     choice = {**answer["choices"][0]}
@@ -39,11 +35,7 @@ def read_choice(answer: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def read_said(choice: dict[str, Any]) -> str | None:
-    """What the model says without what it thinks; None if its limit ended it before it said something.
-
-    Raises:
-        KeyError, TypeError: the choice has another form.
-    """
+    """What the model says without what it thinks; None if its limit ended it before it said something."""
     content = choice["message"]["content"] or ""
     if isinstance(content, list):  # parts, some of which are thoughts
         content = "".join(part["text"] for part in content if part["type"] == "text")

@@ -88,10 +88,6 @@ def open_endpoint(
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
             again.
-
-    Raises:
-        InvalidConfig: the key is not set, there is no such tokenizer, or weights are given for a chat API.
-        EndpointAway, EndpointError: the server does not answer, refuses, or failed a check.
     """
     spending = Spending(endpoint.prices)
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")

@@ -24,9 +24,6 @@ def in_form_of(kind: str, where: str) -> Iterator[None]:
 
     Args:
         where: the server, for errors.
-
-    Raises:
-        EndpointError: the answer has another form.
     """
     try:
         yield
@@ -41,10 +38,6 @@ def in_form_of(kind: str, where: str) -> Iterator[None]:
 
 
 def plan_reads(label_spans: Sequence[str], span_tokens: Sequence[tuple[int, ...]]) -> ReadPlan:
-    """
-    Raises:
-        InvalidVerbalizer: as `build_label_trie`.
-    """
     trie = build_label_trie(label_spans, span_tokens)
     wanted: list[list[int]] = [[] for _ in trie.tokens]
     for node, token in dict.fromkeys(trie.flat_reads):
@@ -62,9 +55,6 @@ def pick_values(batch: ReadBatch, found: Sequence[Mapping[Part, float]], where: 
     Args:
         found: of each prompt, the log-probability by wanted part.
         where: the server, for errors.
-
-    Raises:
-        EndpointError: a value is missing, or is no log-probability.
     """
     if len(found) != len(batch.endings):
         raise EndpointError(f"{where} answered {len(found)} of {len(batch.endings)} prompts of a request")
@@ -81,10 +71,6 @@ def pick_values(batch: ReadBatch, found: Sequence[Mapping[Part, float]], where: 
 
 
 def check_log_probs(values: FloatArray, where: str) -> None:
-    """
-    Raises:
-        EndpointError: a value is NaN, infinite, above 0, or a stand-in such as -9999.
-    """
     wrong = ~np.isfinite(values) | (values > _ABOVE_ZERO) | (values <= NO_LOG_PROB)
     if wrong.any():
         raise EndpointError(

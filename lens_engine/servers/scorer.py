@@ -76,11 +76,7 @@ class Flight:
 
 
 def list_rows(server: Server, block: Block) -> list[Row]:
-    """The prefixes of a block, each with the queries after it: all queries or, in a paired block, its own alone.
-
-    Raises:
-        InvalidDataset: as `Server.encode`.
-    """
+    """The prefixes of a block, each with the queries after it: all queries or, in a paired block, its own alone."""
     encoded = server.encode(block.prefixes, block.queries)
     if not block.is_paired:
         return [Row(row, slice(0, len(queries)), prefix, queries) for row, (prefix, queries) in enumerate(encoded)]
@@ -221,11 +217,7 @@ class EndpointScorer:
         return flight
 
     def _land(self, flying: deque[Flight], coming: dict[bytes, Answer], label_spans: Sequence[str]) -> LabelLogProbs:
-        """Wait for the answers of the first block, and take it out.
-
-        Raises:
-            EndpointError: as `score_blocks`.
-        """
+        """Wait for the answers of the first block, and take it out."""
         flight = flying[0]
         flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
         flying.popleft()
@@ -256,11 +248,7 @@ class EndpointScorer:
         return values.astype(np.float64)
 
     def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
-        """Number of tokens of each prompt  # [rows, columns].
-
-        Raises:
-            PromptTooLong: as `LabelScorer.score`.
-        """
+        """Number of tokens of each prompt  # [rows, columns]."""
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
         check = check_pair_lengths if block.is_paired else check_prompt_lengths
@@ -269,11 +257,7 @@ class EndpointScorer:
         return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
 
     def _check_again(self) -> None:
-        """Ask one of the known prompts again; all, if the model may answer some otherwise.
-
-        Raises:
-            EndpointError: the server answers otherwise than at connection.
-        """
+        """Ask one of the known prompts again; all, if the model may answer some otherwise."""
         block, spans = self._server.check
         queries = block.queries if self.conformance.forgiven else block.queries[:1]
         found = ask_block(self._server, self._transport, Block(block.prefixes, queries), spans)

@@ -95,9 +95,6 @@ class TokenServer:
         """
         Args:
             counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
-
-        Raises:
-            EndpointError: the server counted other tokens than Lens sent.
         """
         sent = sum(map(len, batch.prompts))
         if counted is not None and counted != sent:
@@ -108,11 +105,7 @@ class TokenServer:
 
 
 def read_context(endpoint: Endpoint, said: object, where: str) -> int:
-    """The context (tokens): that of the endpoint, or else what the server says.
-
-    Raises:
-        EndpointError: neither says it.
-    """
+    """The context (tokens): that of the endpoint, or else what the server says."""
     context = endpoint.context or (said if isinstance(said, int) and said <= _LARGEST else 0)
     if context < 1:
         raise EndpointError(f"{where} does not say how long a prompt may be; give the context of the endpoint (tokens)")
@@ -140,11 +133,7 @@ async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special:
 
 
 def read_tokens(answer: Any) -> list[int]:
-    """The token ids of an answer.
-
-    Raises:
-        KeyError, TypeError, ValueError: it has none.
-    """
+    """The token ids of an answer."""
     tokens = [int(token) for token in answer["tokens"]]
     if any(not 0 <= token <= _LARGEST for token in tokens):
         raise ValueError("a token id is out of range")
@@ -161,10 +150,6 @@ class ServerTokenizer(SegmentTokenizer):
     """A `SegmentTokenizer` that asks for each new text once."""
 
     def __init__(self, transport: Transport, tokenise: Tokenise) -> None:
-        """
-        Raises:
-            EndpointError: the tokenizer puts a space before every text, so that segments cannot be tokenised apart.
-        """
         self._transport = transport
         self._ask = tokenise
         plain, line, both, whole = self._ask_all([("a", False), ("\n", False), ("\na", False), ("a", True)])

@@ -65,11 +65,7 @@ class AnswerReader:
         return self._unpack(raw) if packing in _PACKED else raw
 
     def parse(self, body: bytes, path: str) -> Any:
-        """The JSON object or array that is the body of the answer at `path`.
-
-        Raises:
-            EndpointError: it is something else.
-        """
+        """The JSON object or array that is the body of the answer at `path`."""
         try:
             found = json.loads(body)
         except (ValueError, RecursionError, MemoryError):  # lists in lists, 100,000 deep, are a RecursionError
@@ -303,11 +299,7 @@ class Transport:
             self._sent.discard(task)
 
     def _note_refusal(self, answer: _Answer, path: str) -> tuple[str, str, float]:
-        """The status of a refusal, what the server said, and the wait that it asks for, if it may be asked again.
-
-        Raises:
-            RequestRefused: it would refuse again.
-        """
+        """The status of a refusal, what the server said, and the wait that it asks for, if it may be asked again."""
         response, reason = answer.response, answer.body.decode(errors="replace")
         status, said = response.status_code, self.clean(reason)
         if not is_retried(status, reason):

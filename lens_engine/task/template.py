@@ -27,11 +27,7 @@ _MAX_PATTERN_CHARACTERS = 20_000
 
 
 def parse_pattern(pattern: str) -> tuple[str, str, str]:
-    """The literals before, between and after the two slots.
-
-    Raises:
-        InvalidTemplate: see `Template`.
-    """
+    """The literals before, between and after the two slots."""
     if len(pattern) > _MAX_PATTERN_CHARACTERS:
         raise InvalidTemplate(
             f"the template has {len(pattern)} characters; at most {_MAX_PATTERN_CHARACTERS} are allowed",
@@ -319,12 +315,7 @@ _MOST_LISTED = 20  #: largest number of label words that an instruction lists
 
 
 def read_instruction(text: str) -> str:
-    """An instruction as a prompt holds it; "" means that there is none.
-
-    Raises:
-        InvalidInstruction: it has too many characters, is blank, holds what no store keeps, or has more than 30
-            combining marks in a row.
-    """
+    """An instruction as a prompt holds it; "" means that there is none."""
     if len(text) > MAX_INSTRUCTION_CHARACTERS:
         fault = f"has {len(text):,} characters; at most {MAX_INSTRUCTION_CHARACTERS:,} are allowed"
     elif UNSTORABLE.search(text):

@@ -49,11 +49,7 @@ class EndToEnd:
     to_keep: tuple[tuple[slice, KeyValues], ...]  #: prefixes of this row that a later forward needs
 
     def attend(self, heads: Heads, scaling: float, layer: int) -> Tensor:
-        """Attention of the whole row  # [1, tokens, heads, size].
-
-        Raises:
-            UnsupportedHeads: the kernel does not support the size of the heads.
-        """
+        """Attention of the whole row  # [1, tokens, heads, size]."""
         if not takes_heads(heads[0], heads[2]):
             raise UnsupportedHeads(f"the kernel does not take heads of {heads[0].shape[-1]}")
         query, key, value = (tensor[0].transpose(0, 1) for tensor in heads)  # [tokens, heads, size]

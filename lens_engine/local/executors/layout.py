@@ -190,11 +190,7 @@ def packed_attention(
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments that could change attention (a cap, sinks, a bias).
-
-    Raises:
-        PackedExecutionError: an argument is unknown and set; the message names it.
-    """
+    """Refuse unknown arguments that could change attention (a cap, sinks, a bias)."""
     for name, value in arguments.items():
         if name in _HARMLESS or value is None or (name == "is_causal" and value is True):
             continue

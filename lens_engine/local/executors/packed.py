@@ -72,11 +72,7 @@ class PackedExecutor:
 
     @cached_property
     def window(self) -> int | None:
-        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit.
-
-        Raises:
-            PackedExecutionError: the executor cannot run the model.
-        """
+        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit."""
         with self._attention.on():
             return find_window(self._model)
 
@@ -213,11 +209,7 @@ class _AttentionSwitch:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """A context in which the model uses `packed_attention`; afterwards it has its own attention function again.
-
-        Raises:
-            PackedExecutionError: the architecture does not take another attention function.
-        """
+        """A context in which the model uses `packed_attention`; afterwards it has its own attention function again."""
         if self._own is None:
             self._own = self._find_own()
         for config, _ in self._own:

@@ -28,9 +28,6 @@ def find_window(model: Any) -> int | None:
 
     Two places are asked, because either may be silent: the config, and what each layer tells the attention function of
     one token.
-
-    Raises:
-        PackedExecutionError: the config names layers that are of neither kind, or gives no length of a window.
     """
     windows = set[int]()
     if (configured := _read_window(model.config.get_text_config())) is not None:

@@ -193,10 +193,6 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
 def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[Sequence[str]]]]:
     """Names and rows of the sheets with two rows; of hidden ones only if no other has. A row has the texts of the cells
     from the first column to the last that is filled.
-
-    Raises:
-        DatasetTooLarge: the workbook unpacks to more than it may, or has too many rows or columns.
-        Exception: it is damaged or locked.
     """
     most = min(_GROWTH * limits.max_bytes, _LEAST + _RATIO * file.seek(0, 2))
     parts = Parts(file, most, field)
