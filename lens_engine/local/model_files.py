@@ -5,14 +5,18 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.disk.cache_folder import cache_folder, digest_files, find_digest, find_made
 from lens_engine.errors import UnknownModel, UnreadableModel, UnsafeModel
 from lens_engine.local.steps import digesting, downloading, mention_conversion, mentioned_if_slow
+
+if TYPE_CHECKING:
+    from lens_engine.scoring.tokenization import SegmentTokenizer
+
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
@@ -307,3 +311,47 @@ def _shards(folder: Path) -> list[str]:
         return sorted(set(map(str, weights.values())))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return []
+
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+
+def find_token_counter(reference: str, cache_dir: Path | None = None) -> CountTokens | None:
+    """The function that counts the tokens of each text as the scorer of a model does; several threads may call it.
+
+    Reading a tokenizer takes up to seconds, so keep the function.
+
+    Args, Returns: as `find_tokenizer`.
+    """
+    tokenizer = find_tokenizer(reference, cache_dir)
+    return None if tokenizer is None else tokenizer.count_once
+
+
+def find_tokenizer(reference: str, cache_dir: Path | None = None) -> "SegmentTokenizer | None":
+    """The tokenizer of a model, by its `tokenizer.json`.
+
+    Nothing is downloaded or converted. The scorer tokenises otherwise if transformers reads the class of a tokenizer
+    from its config, and `tokenizer.json` is not as that class.
+
+    Args:
+        reference: as `resolve_model` takes it.
+        cache_dir: folder of converted weights; None for the default folder.
+
+    Returns:
+        None if the package `tokenizers` is not installed, or no readable `tokenizer.json` of the model is on this
+        machine: an unknown model, one not downloaded yet, or a GGUF file that no worker has loaded yet.
+    """
+    try:
+        from tokenizers import Tokenizer
+
+        from lens_engine.scoring.tokenization import SegmentTokenizer
+    except ImportError:  # of the extra `model`
+        return None
+    try:
+        folder = find_model_folder(reference, cache_dir)
+        if folder is None:
+            return None
+        tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
+    except (UnknownModel, OSError, ValueError):
+        return None
+    return SegmentTokenizer(tokenizer)

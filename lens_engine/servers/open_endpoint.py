@@ -11,20 +11,18 @@ import numpy as np
 
 from lens_engine.disk.cache_folder import cache_folder, keep_note, read_note
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
-from lens_engine.local.token_counter import find_tokenizer
+from lens_engine.local.model_files import find_tokenizer
 from lens_engine.scoring.base import SERVER, ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.spending import Spending
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers import llama_cpp, vllm
 from lens_engine.servers.address import Endpoint, EndpointKind
-from lens_engine.servers.chat import ChatServer
+from lens_engine.servers.chat import ChatServer, SampledServer
 from lens_engine.servers.conformance import EXACT_NATS, Conformance, check_server
-from lens_engine.servers.contract import Server, ServerFacts
+from lens_engine.servers.contract import Server, ServerFacts, in_form_of
 from lens_engine.servers.llama_cpp import LlamaCppServer
-from lens_engine.servers.reads import in_form_of
 from lens_engine.servers.refusal import RequestRefused
-from lens_engine.servers.sampled import SampledServer
 from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.servers.token_server import ServerTokenizer, TokenServer, tokenize
 from lens_engine.servers.transport import Transport

@@ -10,8 +10,16 @@ from lens_engine.scoring.base import Block, Prefix
 from lens_engine.scoring.tokenization import SegmentTokenizer, leading_special_tokens
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
-from lens_engine.servers.contract import Part, Parts, ReadBatch, ReadPlan, ServerFacts
-from lens_engine.servers.reads import in_form_of, pick_values, plan_reads
+from lens_engine.servers.contract import (
+    Part,
+    Parts,
+    ReadBatch,
+    ReadPlan,
+    ServerFacts,
+    in_form_of,
+    pick_values,
+    plan_reads,
+)
 from lens_engine.servers.transport import Transport
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray

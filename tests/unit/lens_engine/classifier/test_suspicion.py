@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.candidates import MOST_SUSPICIOUS, find_suspicious
-from lens_engine.exports.suspicious_labels import write_suspicious_labels
+from lens_engine.exports.formats import write_suspicious_labels
 
 LABELS = ("a", "b", "c")
 
