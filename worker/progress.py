@@ -15,7 +15,7 @@ from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SE
 from app.store.database import Database
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import StopReason
 
 _log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from app.store.states import LEASED, Status
 from app.store.tables import Event, Job, StoredCheckpoint
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)

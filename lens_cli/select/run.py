@@ -23,7 +23,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem, find_unknown_labels
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.run.state import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.show.report import Texts
 from lens_engine.task.request import TaskRequest

@@ -18,9 +18,9 @@ from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import OutOfMemory
 from lens_engine.local.executor_choice import ExecutorChoice, choose_executor, make_check_workload, run_check
 from lens_engine.local.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
+from lens_engine.local.executors.base import StateTap
 from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.states import StateTap
 from lens_engine.local.memory import free_memory, has_room_in_float32
 from lens_engine.local.model_reader import (
     as_model_error,

@@ -23,7 +23,6 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.choices import Choices, Found
 from lens_engine.run.choose import BAGS, FEW_BAGS
 from lens_engine.run.classifying import Classifying
@@ -31,7 +30,7 @@ from lens_engine.run.judge import Judge, Judging, ask_prompts
 from lens_engine.run.preparation import PreparedRun, check_budget, list_classifier_steps, price_test
 from lens_engine.run.propose import Proposal, propose
 from lens_engine.run.report import build_result
-from lens_engine.run.state import RunState, TestedFigures
+from lens_engine.run.state import UNREADABLE, Checkpoint, CheckpointStore, RunState, TestedFigures
 from lens_engine.run.table import Table
 from lens_engine.search.lens.method import Lens
 from lens_engine.search.setup import Findings, Setup

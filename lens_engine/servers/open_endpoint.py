@@ -13,7 +13,7 @@ from lens_engine.disk.cache_folder import cache_folder, keep_note, read_note
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
 from lens_engine.local.model_files import find_tokenizer
 from lens_engine.scoring.base import SERVER, ScorerIdentity
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 from lens_engine.scoring.spending import Spending
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers import llama_cpp, vllm

@@ -12,7 +12,7 @@ import numpy as np
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 from lens_engine.scoring.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.scoring.spending import Bill, Spending
 from lens_engine.servers.conformance import Conformance, ask_block

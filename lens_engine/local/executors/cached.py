@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
+from lens_engine.local.executors.base import ExecutorName, StateTap, TokenCounters, Workload, sum_label_words
 from lens_engine.local.executors.rows import (
     LabelReads,
     Row,
@@ -26,7 +26,6 @@ from lens_engine.local.executors.rows import (
     float32_logits,
     pad_rows,
 )
-from lens_engine.local.executors.states import StateTap
 from lens_engine.types import LabelLogProbs, States
 
 

@@ -14,10 +14,7 @@ from torch import Tensor
 from lens_engine.local.executors.base import Workload
 from lens_engine.local.executors.packing import Group
 from lens_engine.local.executors.transfer import IntArray, ends_of, join_ranges, sum_before
-from lens_engine.local.executors.varlen import (
-    attend,
-    merge_into,
-)
+from lens_engine.local.executors.varlen import attend, merge_into
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.tokenization import Tokens
 

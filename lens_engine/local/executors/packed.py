@@ -20,18 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, read_log_probs, sum_label_words
-from lens_engine.local.executors.in_turn import KeyValues
-from lens_engine.local.executors.layout import (
-    ALL_LAYERS,
-    HeldPrefixes,
-    Layouts,
-    PackedExecutionError,
-    PackedInputs,
+from lens_engine.local.executors.base import (
+    ExecutorName,
+    StateTap,
+    TokenCounters,
+    TokenRanges,
+    Workload,
+    read_log_probs,
+    sum_label_words,
 )
+from lens_engine.local.executors.in_turn import KeyValues
+from lens_engine.local.executors.layout import ALL_LAYERS, HeldPrefixes, Layouts, PackedExecutionError, PackedInputs
 from lens_engine.local.executors.packing import Forward, plan
 from lens_engine.local.executors.rows import by_pair, float32_logits
-from lens_engine.local.executors.states import StateTap, TokenRanges
 from lens_engine.local.executors.transfer import download
 from lens_engine.local.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
 from lens_engine.local.executors.window import find_window

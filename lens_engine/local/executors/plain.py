@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
+from lens_engine.local.executors.base import ExecutorName, StateTap, TokenCounters, Workload, sum_label_words
 from lens_engine.local.executors.rows import (
     LabelReads,
     Row,
@@ -17,7 +17,6 @@ from lens_engine.local.executors.rows import (
     float32_logits,
     pad_rows,
 )
-from lens_engine.local.executors.states import StateTap
 from lens_engine.types import LabelLogProbs, States
 
 

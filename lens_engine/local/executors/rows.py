@@ -15,9 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lens_engine.local.executors.base import Workload, read_log_probs
+from lens_engine.local.executors.base import StateTap, TokenRanges, Workload, read_log_probs
 from lens_engine.local.executors.packing import order_by_length
-from lens_engine.local.executors.states import StateTap, TokenRanges
 from lens_engine.local.executors.transfer import IntArray, upload
 from lens_engine.scoring.labels import ROOT, LabelTrie
 from lens_engine.scoring.tokenization import Tokens

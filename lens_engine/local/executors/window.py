@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from lens_engine.local.executors.base import Executor, ExecutorName, Workload
+from lens_engine.local.executors.base import Executor, ExecutorName, StateTap, Workload
 from lens_engine.local.executors.layout import Layouts, PackedExecutionError
 from lens_engine.local.executors.packing import plan
-from lens_engine.local.executors.states import StateTap
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import LabelLogProbs, States
 

@@ -20,7 +20,7 @@ from lens_engine.metering.progress import SilentListener
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.run.state import MemoryCheckpointStore
 from lens_engine.scoring.limits import REFUSED, find_rows
 from lens_engine.servers.address import AnswerKind, Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint

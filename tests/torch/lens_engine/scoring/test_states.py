@@ -10,9 +10,9 @@ from transformers import AttentionInterface
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import ModelError, NonFiniteScore, PromptTooLong
 from lens_engine.local.executors import CachedExecutor, PackedExecutor, PlainExecutor, TokenCounters
+from lens_engine.local.executors.base import StateTap
 from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.states import StateTap
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter

@@ -12,8 +12,7 @@ from lens_engine.metering.estimate import CountingScorer, measure_pace
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block
-from lens_engine.scoring.cache.file import PairCache
-from lens_engine.scoring.cache.scorer import RememberingScorer
+from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import Example, LabelLogProbs

@@ -17,13 +17,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
-from tests.unit.lens_engine.metering.test_meter import (
-    SPANS,
-    ChunkRecorder,
-    SeveralHands,
-    make_prefixes,
-    make_queries,
-)
+from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, SeveralHands, make_prefixes, make_queries
 
 MakeMeter = Callable[..., Meter]
 PREFIXES, QUERIES = make_prefixes([0, 7000, 20, 3000, 3000, 9000, 4]), make_queries([9, 5, 400, 20, 5, 3, 2])

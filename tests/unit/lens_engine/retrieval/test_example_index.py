@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from lens_engine.retrieval import index
 from lens_engine.retrieval.index import ExampleIndex, Neighbour
-from lens_engine.task.terms import list_terms
-from lens_engine.task.text_checks import fold_text
+from lens_engine.task.text_checks import fold_text, list_terms
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 
 POOL = ("a good film", "a bad film", "where is my parcel", "the parcel is late", "a refund, please")

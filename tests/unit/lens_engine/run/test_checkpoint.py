@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign
-from lens_engine.run.checkpoint import Checkpoint, FileCheckpointStore, MemoryCheckpointStore
+from lens_engine.run.state import Checkpoint, FileCheckpointStore, MemoryCheckpointStore
 from lens_engine.types import Phase
 
 JSON = st.recursive(

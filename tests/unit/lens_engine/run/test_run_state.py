@@ -7,11 +7,10 @@ import pytest
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.metering.prices import Cost
-from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import Judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
-from lens_engine.run.state import RunState, TestedFigures
+from lens_engine.run.state import Checkpoint, RunState, TestedFigures
 from lens_engine.scoring.spending import Paid
 from lens_engine.search.lens.beam import SearchState
 from lens_engine.search.lens.filtering import FilterState

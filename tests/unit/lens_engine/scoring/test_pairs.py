@@ -20,8 +20,7 @@ from lens_engine.scoring.base import (
     score_blocks,
     score_pairs,
 )
-from lens_engine.scoring.cache.file import PairCache
-from lens_engine.scoring.cache.scorer import RememberingScorer
+from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import LabelLogProbs
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lens_engine.reading.columns import has_header
 from lens_engine.rows.near_texts import count_near
-from lens_engine.task.terms import count_unspaced, list_terms
+from lens_engine.task.text_checks import count_unspaced, list_terms
 from lens_engine.types import Example
 from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
 
