@@ -14,7 +14,7 @@ from lens_engine.scoring.base import SERVER
 from lens_engine.servers.address import Endpoint, parse_endpoint
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
-    from lens_engine.classifier.prompt import ModelRecord
+    from lens_engine.classifier.classifier import ModelRecord
     from lens_engine.opening import LanguageModel
     from lens_engine.scoring.base import LabelScorer
 
@@ -157,7 +157,7 @@ class ServerOptions:
         return self.choose(names[0], **local)
 
     def _read_servers(self) -> dict[str, Endpoint]:
-        from lens_engine.servers.file import read_endpoints
+        from lens_engine.servers.address import read_endpoints
 
         return {} if self.endpoints is None else read_endpoints(self.endpoints)
 

@@ -48,7 +48,7 @@ def label_next(
     from lens_cli.select.sources import Sources
     from lens_engine.disk.replace_file import replace_file
     from lens_engine.errors import Faults
-    from lens_engine.exports.csv_file import escape_cell
+    from lens_engine.exports.formats import escape_cell
     from lens_engine.reading import Named, ParsingLimits, read_texts
     from lens_engine.retrieval.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
 

@@ -13,7 +13,7 @@ from lens_engine.config import Use
 
 if TYPE_CHECKING:  # commands import this module for their help, and these are slow to import
     from lens_engine.classifier.classifier import Classifier
-    from lens_engine.evaluation.subject import Subject
+    from lens_engine.evaluation.evaluation import Subject
     from lens_engine.result import SelectionResult
 
 WhatIsAsked = Literal["support_examples", "classifier"]
@@ -67,14 +67,14 @@ class FoundSubject(NamedTuple):
     @property
     def classifier(self) -> "Classifier":
         """The subject as a classifier."""
-        from lens_engine.evaluation.subject import classifier_of
+        from lens_engine.evaluation.evaluation import classifier_of
 
         return classifier_of(self.subject)
 
     @property
     def name(self) -> str:
         """What is asked, in a few words."""
-        from lens_engine.evaluation.subject import PromptSubject
+        from lens_engine.evaluation.evaluation import PromptSubject
 
         if isinstance(self.subject, PromptSubject):
             form = self.subject.answer.form
@@ -96,7 +96,7 @@ class SubjectFile:
 
     def read(self) -> FoundSubject:
         from lens_engine.classifier.classifier import Classifier
-        from lens_engine.evaluation.subject import PromptSubject
+        from lens_engine.evaluation.evaluation import PromptSubject
 
         fields = _list_fields(self.path)
         is_classifier = "support_examples" not in fields and ("head" in fields or self.usual == "classifier")

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from lens_engine.run.preparation import estimate_cost
     from lens_engine.scoring.spending import TokenPrices
     from lens_engine.servers.address import Endpoint
-    from lens_engine.suggestion.suggest import suggest
-    from lens_engine.suggestion.suggestion import Suggestion
+    from lens_engine.suggestion.suggest import Suggestion, suggest
     from lens_engine.task.template import Task, Template
     from lens_engine.task.verbalizer import Verbalizer
     from lens_engine.types import Example

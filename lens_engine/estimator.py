@@ -24,11 +24,10 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.task.combinations import Texts, combine_wordings, read_instructions, read_templates
-from lens_engine.task.defaults import word_of_label
 from lens_engine.task.examples import list_texts
-from lens_engine.task.unicode_form import fold_text
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.request import Texts, combine_wordings, read_instructions, read_templates
+from lens_engine.task.text_checks import fold_text
+from lens_engine.task.verbalizer import Verbalizer, word_of_label
 from lens_engine.types import Example, FloatArray
 
 _MOST_SHOWN = 6

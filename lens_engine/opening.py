@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.local.choices import check_device, check_dtype
-from lens_engine.local.file_check import check_files
-from lens_engine.local.model_files import ModelSource, mention_first_load, resolve_model
-from lens_engine.local.processors import limit_threads
+from lens_engine.local.choices import check_device, check_dtype, limit_threads
+from lens_engine.local.model_files import ModelSource, check_files, mention_first_load, resolve_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.servers.address import Endpoint, parse_endpoint
@@ -32,11 +30,7 @@ class LanguageModel:
 def check_choice(
     reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None
 ) -> ModelSource:
-    """The files of a model. Refuses wrong names and damaged files at once, because importing torch takes seconds.
-
-    Raises:
-        UnknownModel, UnsafeModel, UnreadableModel, InvalidConfig: as `load_scorer`.
-    """
+    """The files of a model. Refuses wrong names and damaged files at once, because importing torch takes seconds."""
     check_dtype(dtype)
     check_device(device)
     source = resolve_model(reference, cache_dir)

@@ -1,16 +1,15 @@
 """The abstract of Li & Qiu (EMNLP 2023) as code: propose, judge, choose, report."""
 
 from lens_engine.config import SelectionConfig
-from lens_engine.metering.bar import hearing
-from lens_engine.metering.progress import SelectionListener
+from lens_engine.metering.progress import SelectionListener, hearing
 from lens_engine.presets import resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import Ends, prepare_run
 from lens_engine.run.selection_run import SelectionRun
+from lens_engine.run.state import CheckpointStore, MemoryCheckpointStore
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.scoring.no_answer import check_refused
+from lens_engine.scoring.limits import check_refused
 from lens_engine.types import StopReason
 
 

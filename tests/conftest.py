@@ -155,7 +155,7 @@ def _empty_tables(database_url: str) -> None:
     """Truncate, since DELETE keeps the statistics. That costs 30 ms, so only where a test has written something."""
     from sqlalchemy import text
 
-    from app.store.prompt_tables import Base
+    from app.store.tables import Base
 
     names = [table.name for table in Base.metadata.sorted_tables]
     with _keep_engine(database_url).connect() as connection:

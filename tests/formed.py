@@ -2,8 +2,7 @@
 
 from lens_engine.config import FormKind
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.pool import Pool, PromptForm
 from lens_engine.types import Example
 
 POOL = Pool.of(

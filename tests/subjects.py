@@ -7,11 +7,10 @@ from app.answering.answering import Answering
 from app.answering.models import ModelKey, Opened
 from app.answering.remote import Subject
 from app.errors import ModelLoading
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.errors import UnknownModel
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template, Verbalizer

@@ -31,7 +31,7 @@ from app.model_settings import is_loopback
 from app.problems import problem
 from app.settings import Settings
 from app.web.draining import DRAINING, DrainingServer
-from lens_engine.evaluation.rows import BATCH_ROWS
+from lens_engine.evaluation.batches import BATCH_ROWS
 from worker.device import Device, UnfitWorker, find_device
 from worker.inspection import weigh_models
 from worker.model_loading import Weights
@@ -118,7 +118,7 @@ def _find_most_bytes(settings: Settings, device: Device) -> int:
     """How much memory weights may take."""
     if settings.answers_memory_mib is not None:
         return settings.answers_memory_mib << 20
-    from lens_engine.local.float32_room import machine_bytes  # imports torch
+    from lens_engine.local.memory import machine_bytes  # imports torch
 
     return int(_SHARE * (device.total_bytes or machine_bytes()))
 

@@ -141,7 +141,7 @@ def _try_format(device: Any, dtype: str) -> str:
     """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
     import torch
 
-    from lens_engine.local.number_format import choose_dtype
+    from lens_engine.local.torch_choices import choose_dtype
 
     chosen = choose_dtype(device) if dtype == "auto" else getattr(torch, dtype)
     ones = torch.ones(_TRIAL_ROWS, _TRIAL_ROWS, dtype=chosen, device=device)

@@ -20,7 +20,7 @@ from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import StopReason
 from worker.patience import log_postponed, longest_pause
 

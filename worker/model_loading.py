@@ -7,9 +7,8 @@ from app.answering.models import ModelKey, ModelSource, Opened
 from app.settings import Settings
 from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
-from lens_engine.local.file_check import count_weights
 from lens_engine.local.model_files import ModelSource as ModelFiles
-from lens_engine.local.model_files import resolve_model
+from lens_engine.local.model_files import count_weights, resolve_model
 from lens_engine.opening import LanguageModel, open_model
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.servers.address import Endpoint

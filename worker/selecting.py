@@ -18,7 +18,7 @@ from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
 from worker.heartbeat import RunMonitor

@@ -15,7 +15,7 @@ from app.answering.remote import Subject
 from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
 from app.logs import summarize
 from lens_engine import errors
-from lens_engine.evaluation.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by

@@ -17,7 +17,7 @@ from app.answering.remote import Remote, Subject
 from app.errors import AppError, ModelUnusable
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, UnknownModel
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 from lens_engine.opening import open_model
 from lens_engine.task.text_checks import find_fault, is_blank
 

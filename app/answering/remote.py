@@ -24,7 +24,7 @@ from app.errors import (
 )
 from app.problems import TITLES
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 from lens_engine.retrieval.pool import Pool
 
 _ROW_BYTES = 700

@@ -21,18 +21,16 @@ from app.errors import NoResult
 from app.lifecycle.spec import StoredPart
 from app.services import Services
 from app.web.parameters import REVALIDATED, answer_unchanged, is_known, make_etag, version_etag
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.candidates import SuspiciousLabel
+from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.classifier.heads import HeadKind
-from lens_engine.classifier.input_format import InputFormat
-from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.exports import Source
 from lens_engine.result import Provenance, SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
-from lens_engine.result.rendering import find_renderer
-from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Found, Pool
-from lens_engine.retrieval.prompts import RenderedPrompt as PromptOfInput
+from lens_engine.result.parts import find_renderer
+from lens_engine.retrieval.pool import Found, Pool, PromptForm
+from lens_engine.retrieval.pool import RenderedPrompt as PromptOfInput
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example, HeadlineKind
 

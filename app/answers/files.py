@@ -28,12 +28,12 @@ from app.web.openapi import sends
 from app.web.validation import Incoming, read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.answers import Answers, leave_out
-from lens_engine.evaluation.measuring import measure
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
+from lens_engine.evaluation.evaluation import measure
 from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.reading.limits import DatasetEmpty
-from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.result.parts import EvaluationResult
 
 MakeFinder = Callable[[Services, str], Finder]
 """(services, owner id) -> the finder. It can be pickled."""

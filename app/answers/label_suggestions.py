@@ -19,7 +19,7 @@ from app.services import Services
 from app.store.datasets import load_rows
 from app.web.openapi import refusals
 from app.web.validation import Incoming, Outgoing, read_model
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.reading import ReadTexts, read_inline_texts
 from lens_engine.retrieval.labelling import choose_texts
 

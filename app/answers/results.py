@@ -28,8 +28,7 @@ from app.store.datasets import load_texts
 from app.store.prompt_tables import StoredPool
 from app.store.prompts import read_pool
 from app.store.tables import Job, Report, Status, StoredClassifier
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
 from lens_engine.show.report import ResultView, Texts

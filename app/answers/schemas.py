@@ -9,10 +9,10 @@ from app.web.validation import Incoming, Outgoing
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
-from lens_engine.evaluation.rows import BATCH_ROWS
+from lens_engine.evaluation.batches import BATCH_ROWS
 from lens_engine.result import LabelBias, SupportExample, SupportExamples
-from lens_engine.result.evaluation import EvaluationResult
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.result.parts import EvaluationResult
+from lens_engine.retrieval.pool import PromptForm
 from lens_engine.task.chat import Turn
 from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.task.text_checks import is_blank

@@ -32,7 +32,7 @@ from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.exports.suspicious_labels import write_suspicious_labels
+from lens_engine.exports.formats import write_suspicious_labels
 from lens_engine.show.documents import write_html
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)

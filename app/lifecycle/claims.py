@@ -28,7 +28,7 @@ from app.store.prompts import PackedPool, pack_pool, store_pool
 from app.store.tables import LEASED, Event, Job, Status, StoredCheckpoint
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)

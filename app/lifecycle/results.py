@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.store.prompts import delete_pool, delete_pool_without_result, pack_pool, read_pool, store_pool
 from app.store.tables import Dataset, Event, Job, Report, Status, StoredCheckpoint, StoredClassifier
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.types import StopReason

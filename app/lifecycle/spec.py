@@ -12,7 +12,7 @@ from app.problems import ErrorItem, point
 from app.store.datasets import load_rows
 from app.store.tables import Dataset, Job
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.task.combinations import Wordings, combine_wordings, read_instructions, read_templates
+from lens_engine.task.request import Wordings, combine_wordings, read_instructions, read_templates
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Record
 

@@ -29,10 +29,9 @@ from app.services import Services, enqueueing
 from app.store.datasets import find_label_column, load_rows_from
 from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput
-from lens_engine.task.defaults import write_template
 from lens_engine.task.template import Task, Template
-from lens_engine.task.unicode_form import fold_text
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.text_checks import fold_text
+from lens_engine.task.verbalizer import Verbalizer, write_template
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 

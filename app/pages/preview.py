@@ -16,14 +16,12 @@ from app.store.datasets import find_label_column, load_sample
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.metering.counting_scorer import CountingScorer
-from lens_engine.metering.estimate import PresetPlan
+from lens_engine.metering.estimate import CountingScorer, PresetPlan
 from lens_engine.presets import PRESETS
 from lens_engine.reading import ParsedDataset
-from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
-from lens_engine.suggestion.suggestion import Suggestion
-from lens_engine.task.defaults import OTHER_TEMPLATES, write_template
+from lens_engine.suggestion.suggest import Suggestion, price_suggestion, suggest_for_rows
 from lens_engine.task.language import describe_language
+from lens_engine.task.verbalizer import OTHER_TEMPLATES, write_template
 from lens_engine.task.wording import describe_usd
 
 

@@ -30,8 +30,7 @@ from app.web.validation import join_details
 from lens_engine.reading import parse_inline
 from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
 from lens_engine.rows.near_texts import list_alike
-from lens_engine.task.text_checks import find_fault, is_blank, show_names
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import find_fault, fold_text, is_blank, show_names
 from lens_engine.task.wording import show_label
 
 USUAL_CHARACTERS = 2_000

@@ -12,8 +12,7 @@ from app.prompts.schemas import NamedPrompts, NamedSupportExamples
 from app.services import Services
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptContent, PromptVersion
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import Classifier, InputFormat
 
 _Found = TypeVar("_Found")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.request_body import count_structure, parse_json
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
 from lens_engine.reading.table import ColumnNames
 

@@ -20,7 +20,7 @@ from app.store import datasets as repository
 from app.store.quota import check_bytes, lock_owner
 from app.store.tables import Dataset
 from app.web.validation import Outgoing, read_model
-from lens_engine.local.token_counter import CountTokens, find_token_counter
+from lens_engine.local.model_files import CountTokens, find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
 

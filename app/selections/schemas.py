@@ -13,7 +13,7 @@ from sqlalchemy import Row
 from app.settings import Settings
 from app.store.tables import TERMINAL, Job, Status
 from app.web.validation import Outgoing
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason

@@ -40,13 +40,10 @@ from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.reading.table import ColumnNames
 from lens_engine.rows.problem import Problem
-from lens_engine.run.budget_checks import refuse_unpriced
-from lens_engine.run.preparation import deal_within_budget
-from lens_engine.task.combinations import NO_INSTRUCTION, read_instructions, read_templates
-from lens_engine.task.request import TaskRequest
-from lens_engine.task.silent_words import warn_of_silent
+from lens_engine.run.preparation import deal_within_budget, refuse_unpriced
+from lens_engine.task.request import NO_INSTRUCTION, TaskRequest, read_instructions, read_templates
 from lens_engine.task.template import Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.verbalizer import Verbalizer, warn_of_silent
 from lens_engine.types import Example
 
 # As text, because every submission with a key runs them, and building them costs more than running them.

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session, defer
 from app.ids import new_id
 from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.reading import ParsedDataset
 from lens_engine.reading.table import ColumnNames
-from lens_engine.rows.sample import draw_sample
+from lens_engine.rows.report import draw_sample
 from lens_engine.types import Example
 
 ROW_BYTES = 150

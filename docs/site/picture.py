@@ -79,7 +79,8 @@ def draw(cells: list[dict[str, str]]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">'
         f"<title>{title}</title><desc>{told}</desc><style>{_STYLE}</style>{''.join(marks)}"
-        f'<text x="{_LEFT + _WIDTH / 2:.0f}" y="{_TOP + _HEIGHT + 38}" text-anchor="middle">labelled rows</text></svg>\n'
+        f'<text x="{_LEFT + _WIDTH / 2:.0f}" y="{_TOP + _HEIGHT + 38}" text-anchor="middle">labelled rows</text>'
+        "</svg>\n"
     )
 
 

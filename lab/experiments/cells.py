@@ -24,9 +24,9 @@ from lens_engine import __version__
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import InvalidConfig, InvalidDataset
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.run.preparation import prepare_run

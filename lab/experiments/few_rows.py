@@ -21,12 +21,11 @@ from lens_engine.opening import open_model
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.randomness import make_generator
 from lens_engine.result import Estimate, SelectionResult
-from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import ask_prompts
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.selection_run import SelectionRun
-from lens_engine.run.state import TestedFigures
+from lens_engine.run.state import MemoryCheckpointStore, TestedFigures
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Example
 

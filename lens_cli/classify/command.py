@@ -96,7 +96,7 @@ def _ask(
     service: ServiceOptions, texts: Path, written: PredictionOptions, wish: SubjectOptions, rows: TextFileOptions
 ) -> None:
     from lens_cli.classify.run import Paths, tell_outcome
-    from lens_engine.evaluation.rows import Prediction
+    from lens_engine.evaluation.batches import Prediction
 
     paths, console = Paths(texts, texts, written.output), Console(stderr=True)
     paths.check(overwrite=written.overwrite)

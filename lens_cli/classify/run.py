@@ -19,8 +19,7 @@ from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.evaluation.batches import BatchPredictor, batches_of
-from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
+from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, batches_of
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.metering.limits import Stopped
 from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts

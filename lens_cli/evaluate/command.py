@@ -14,7 +14,7 @@ from lens_cli.subject_file import SubjectOptions
 
 if TYPE_CHECKING:  # the command imports these when it runs
     from lens_cli.subject_file import FoundSubject
-    from lens_engine.result.evaluation import EvaluationResult
+    from lens_engine.result.parts import EvaluationResult
 
 
 @takes_groups
@@ -59,7 +59,7 @@ def evaluate(
     """
     from lens_cli.views.result import show_evaluation
     from lens_engine.disk.replace_file import replace_file
-    from lens_engine.result.evaluation import EvaluationResult
+    from lens_engine.result.parts import EvaluationResult
 
     check_output(output)
     if (dataset is None) != (service.service is not None):

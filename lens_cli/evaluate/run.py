@@ -12,10 +12,9 @@ from lens_cli.subject_file import FoundSubject
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
-from lens_engine.evaluation.evaluation import Evaluation
-from lens_engine.evaluation.subject import OPTIMISTIC, known_answers
+from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation, known_answers
 from lens_engine.metering.limits import Stopped
-from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.wording import show_count

@@ -14,17 +14,16 @@ from lens_cli.select.sources import Sources
 from lens_cli.select.words import note_silent_words
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import selection_bar
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
 from lens_engine.opening import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
-from lens_engine.rows.cleaning import clean_problem
+from lens_engine.rows.cleaning import clean_problem, find_unknown_labels
 from lens_engine.rows.dealing import deal_rows
-from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.run.state import FileCheckpointStore
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.show.report import Texts
 from lens_engine.task.request import TaskRequest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
 from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
 from lens_engine.reading.table import TEXT, ColumnNames

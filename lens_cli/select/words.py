@@ -9,8 +9,7 @@ from pathlib import Path
 from lens_cli.refusals import list_settings
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.task.silent_words import find_silent, warn_of_silent
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.verbalizer import Verbalizer, find_silent, warn_of_silent
 from lens_engine.types import Example
 
 

@@ -17,10 +17,10 @@ from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.reading.table import LABEL, TEXT, list_columns
 from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
-from lens_engine.suggestion.suggestion import Suggestion
+from lens_engine.suggestion.suggest import Suggestion
 from lens_engine.task.language import describe_language
-from lens_engine.task.silent_words import find_silent
 from lens_engine.task.text_checks import show_names
+from lens_engine.task.verbalizer import find_silent
 from lens_engine.task.wording import show_label
 
 _MAX_LABELS = 20

@@ -13,8 +13,8 @@ from lens_cli.views.table import NARROW, draw_table
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.evaluation import EvaluationResult
 from lens_engine.result.headline import find_expected, kind_of
+from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
 from lens_engine.show.figures import list_chosen, list_figures

@@ -4,9 +4,11 @@
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from pydantic import Field, ValidationError, computed_field, model_validator
@@ -19,24 +21,123 @@ from lens_engine.classifier.heads import (
     StatesHead,
     fits_shape,
 )
-from lens_engine.classifier.input_format import InputFormat
-from lens_engine.classifier.predictions import Predictions
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.embeddings.embedder import open_recorded
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
-from lens_engine.retrieval.pool import Retrieval
-from lens_engine.retrieval.prompts import PromptRenderer
-from lens_engine.scoring.asking import takes_turns
-from lens_engine.scoring.base import SERVER, LabelScorer, OpenModel, Prefix, find_scorer, score_pairs
-from lens_engine.scoring.states import find_states_scorer
+from lens_engine.retrieval.pool import PromptRenderer, Retrieval
+from lens_engine.scoring.asking import find_states_scorer, takes_turns
+from lens_engine.scoring.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer, score_pairs
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count, show_label
-from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record
+from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record, Shown
+
+
+class Prompt(Record):
+    """A permutation, rendered after the instruction of the task, if it has one."""
+
+    rows: tuple[int, ...] = Field(description="Rows of the demonstrations in the dataset, in order.")
+    demonstrations: tuple[str, ...] = Field(
+        description="Rendered instruction, if there is one, and demonstrations. Joined, they begin the prompt."
+    )
+
+    @property
+    def text(self) -> str:
+        """The beginning of the prompt; the rendered input follows."""
+        return "".join(self.demonstrations)
+
+
+class ModelRecord(Record):
+    """The language model whose log-probabilities the head was fitted on."""
+
+    model: str = Field(description="Name of the model.")
+    revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
+    dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
+    device: str = Field(description="Device on which the model ran.")
+
+    @classmethod
+    def of(cls, identity: ScorerIdentity) -> "ModelRecord":
+        return cls(model=identity.model, revision=identity.revision, dtype=identity.dtype, device=identity.device)
+
+
+class InputFormat(Record):
+    """Column and dialect of the texts, so that the next file of the same kind is read without being told."""
+
+    text_column: str | tuple[str, ...] = Field(
+        description="Name of the column of texts; or of several, whose texts are joined."
+    )
+    delimiter: str | None = Field(None, description="Delimiter of a CSV file; null for a file without delimiters.")
+    encoding: str | None = Field(None, description="Encoding of the file.")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The predicted label of one text, and the probability of each label."""
+
+    label: str
+    probabilities: dict[str, float]  #: of each label, in the order of `Classifier.labels`
+
+    @property
+    def probability(self) -> float:
+        """Probability of the predicted label."""
+        return self.probabilities[self.label]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions(Shown):
+    """Predicted labels, and the probability of each label; a sequence of `Prediction`."""
+
+    labels: tuple[str, ...]  #: the predicted label of each text
+    probabilities: FloatArray  #: `[texts, classes]`
+    classes: tuple[str, ...]  #: every label, in the order of `Classifier.labels`
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @overload
+    def __getitem__(self, index: int) -> Prediction: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Predictions": ...
+
+    def __getitem__(self, index: int | slice) -> "Prediction | Predictions":
+        if isinstance(index, slice):
+            return Predictions(self.labels[index], self.probabilities[index], self.classes)
+        shares = dict(zip(self.classes, self.probabilities[index].tolist(), strict=True))
+        return Prediction(self.labels[index], shares)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return (self[index] for index in range(len(self)))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name, as `lens classify` writes them.
+
+        They are `label`, `probability` (that of this label), and for each label its probability, named `p_` and the
+        label.
+        """
+        columns = {f"p_{label}": self.probabilities[:, place].tolist() for place, label in enumerate(self.classes)}
+        return {"label": list(self.labels), "probability": [one.probability for one in self], **columns}
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with the columns of `to_dict` and a row for each text.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame  # an option; no other part of the library needs pandas
+        except ImportError as error:
+            raise ImportError("pandas is not installed; run: pip install pandas, or take to_dict()") from error
+
+        return DataFrame(self.to_dict())
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{show_label(label)} {rows:,}" for label, rows in Counter(self.labels).most_common())
+        return f"Predictions({show_count(len(self), 'text')}{': ' * bool(counts)}{counts})"
+
 
 BATCH_TEXTS = 256
 """Number of texts asked at a time."""

@@ -20,14 +20,13 @@ from lens_engine.classifier.heads import (
     pool_log_probs,
     prior_biases,
 )
-from lens_engine.classifier.log_probs import round_numbers
-from lens_engine.classifier.macro_f1 import standard_error
-from lens_engine.classifier.quality import gold_losses
+from lens_engine.classifier.quality import gold_losses, standard_error
 from lens_engine.classifier.regression import (
     EMBEDDINGS_INVERSE_L2,
     STATES_INVERSE_L2,
     fit_standardised,
     hold_out,
+    round_numbers,
 )
 from lens_engine.embeddings.embedder import EmbedderRecord
 from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, States

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import RowFigures
+from lens_engine.classifier.regression import LEAST_LOG_PROB
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.rows import NO_ANSWER, Prediction
+from lens_engine.evaluation.batches import NO_ANSWER, Prediction
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example, IndexArray
 
@@ -118,11 +118,7 @@ def leave_out(
 
 
 def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:
-    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form.
-
-    Raises:
-        InvalidDataset: a row has a label that the classifier does not know.
-    """
+    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form."""
     label_of = {fold_text(label): label for label in reversed(labels)} | {label: label for label in labels}
     joined = list[Example]()
     for example in examples:

@@ -1,24 +1,183 @@
 """An evaluation: support examples or a classifier, asked as production asks, and measured on labelled rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lens_engine.classifier.classifier import Classifier
+import numpy as np
+
+from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.quality import compare_hits, compare_macro_f1, measure_with_intervals
+from lens_engine.config import Use
+from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
-from lens_engine.evaluation.measuring import measure
-from lens_engine.evaluation.subject import (
-    PromptSubject,
-    Subject,
-    classifier_of,
-    make_classifier,
-)
 from lens_engine.reading import TextRow
-from lens_engine.result.evaluation import EvaluationResult
+from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.parts import EvaluationResult, PairedComparison
+from lens_engine.retrieval.pool import PromptForm
+from lens_engine.rows.problem import digest_examples
+from lens_engine.scoring.asking import fit_task, takes_turns
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.types import Example
+from lens_engine.show.verdict import warn_of_largest_class
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.wording import show_count
+from lens_engine.types import Example, Record
+
+
+def measure(
+    classifier: Classifier,
+    examples: Sequence[Example],
+    answers: Answers,
+    *,
+    known: Mapping[int, str] | None = None,
+    notes: Sequence[str] = (),
+) -> EvaluationResult:
+    """The figures of an evaluation.
+
+    Args:
+        answers: of the classifier to the examples.
+        known: what the selection answered, by row number; None if it judged none of the rows.
+        notes: warnings on what is judged.
+
+    Raises:
+        InvalidDataset: no row has an answer.
+    """
+    known, figures = known or {}, answers.figures()
+    unanswered, quality = len(examples) - len(figures.gold), measure_with_intervals(figures)
+    too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
+    answered = list(zip(answers.examples, answers.labels(), strict=True))
+    same = [label == known[example.row] for example, label in answered if example.row in known]
+    return EvaluationResult(
+        quality=quality,
+        unanswered=unanswered,
+        labels=classifier.labels,
+        confusion=tuple(tuple(row) for row in answers.confusion().tolist()),
+        comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
+        matches=all(same) if same else None,
+        prompt_form=_form_of(classifier),
+        prompts=len(classifier.prompts),
+        model=classifier.model,
+        dataset_sha256=digest_examples(examples),
+        warnings=(*notes, *too_long, *warn_of_largest_class([quality])),
+    )
+
+
+def _form_of(classifier: Classifier) -> PromptForm | None:
+    if not classifier.prompts:
+        return None
+    return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
+
+
+def _compare(
+    known: Mapping[int, str], answered: Sequence[tuple[Example, str]], labels: Sequence[str]
+) -> PairedComparison | None:
+    both = [(example, label) for example, label in answered if example.row in known]
+    if not both:
+        return None
+    place_of = {label: place for place, label in enumerate(labels)}
+    places = [(place_of[label], place_of[known[one.row]], place_of[one.label]) for one, label in both]
+    own, theirs, gold = np.array(places, dtype=np.intp).T
+    hits = compare_hits(own == gold, theirs == gold)
+    return PairedComparison(
+        n=len(both),
+        only_evaluation_right=hits.only_first,
+        only_selection_right=hits.only_second,
+        p_value=hits.p_value,
+        same_answers=int((own == theirs).sum()),
+        **compare_macro_f1(own, theirs, gold),
+    )
+
+
+OPTIMISTIC = "these are the rows of the selection, which chose or fitted what is judged; the figures are optimistic"
+"""What is said of an evaluation on the dataset of the selection."""
+
+
+class PromptSubject(Record):
+    """Support examples, and their prompt, of any form, as a classifier."""
+
+    answer: SupportExamples
+    asked: Classifier
+    in_place_of: PromptForm | None = None  #: form of the selection's prompt, where its fixed form is judged instead
+
+    @classmethod
+    def of_result(cls, result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> "PromptSubject":
+        """The prompt of a result.
+
+        Args:
+            use: use for which the prompt is the best; None for that of the run.
+            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+
+        Raises:
+            InvalidConfig: the result has not the pool of its prompt.
+        """
+        answer = result.answer_for(use)
+        if not is_fixed or answer.fixed is None:
+            return cls(answer=answer, asked=classifier_of_prompt(result, use))
+        asked = classifier_of_prompt(result, use, is_fixed=True)
+        return cls(answer=answer.fixed, asked=asked, in_place_of=answer.form)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was judged in place of the selection's prompt."""
+        if self.in_place_of is None:
+            return ()
+        return (f"the prompt of the selection has the form {self.in_place_of.name}; its fixed form is judged here",)
+
+
+Subject = PromptSubject | Classifier
+
+
+def classifier_of(subject: Subject) -> Classifier:
+    """What is asked."""
+    return subject.asked if isinstance(subject, PromptSubject) else subject
+
+
+def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
+    """What the selection answered, by row number; nothing if it did not ask the subject."""
+    answers = result.answers
+    found = answers.classifier
+    if isinstance(subject, PromptSubject):
+        kept = answers.support_examples if subject.in_place_of is None else answers.fixed
+        place = [one.use for one in result.support_examples].index(subject.answer.use)
+        found = kept[place]
+    if found is None:
+        return {}
+    labels = classifier_of(subject).labels
+    return {row: labels[place] for row, place in zip(answers.rows, found, strict=True) if place is not None}
+
+
+def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_model: bool = False) -> Classifier:
+    """The classifier that an evaluation asks.
+
+    Args:
+        is_other_model: whether another model is asked than the one of the selection.
+
+    Raises:
+        ModelMismatch: the model is another than it must be.
+        InvalidVerbalizer: another model does not tell two label words apart.
+    """
+    classifier = classifier_of(subject)
+    if is_other_model and classifier.head.kind in ("states", "states_and_words"):
+        raise ModelMismatch(
+            f"the classifier reads the model from within, and its coefficients are of "
+            f"{'no model' if classifier.model is None else classifier.model.model}; another model needs others",
+            field="model",
+        )
+    if classifier.model is not None and scorer is not None and is_other_model:
+        classifier = _ask_other_model(classifier, scorer)
+    classifier.check_model(scorer)
+    return classifier
+
+
+def _ask_other_model(classifier: Classifier, scorer: LabelScorer) -> Classifier:
+    """The classifier as this model is asked, in whose tokens other label words may begin each other."""
+    task = classifier.task
+    if task.chat is None and not takes_turns(scorer):
+        task = TaskRecord.of(fit_task(scorer, task.task()))
+    return classifier.model_copy(update={"model": ModelRecord.of(scorer.identity), "task": task})
 
 
 class Measured(NamedTuple):

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from lens_engine.evaluation.rows import Prediction
-from lens_engine.exports.csv_file import escape_cell
+from lens_engine.evaluation.batches import Prediction
+from lens_engine.exports.formats import escape_cell
 from lens_engine.reading import TextRow
 from lens_engine.reading.rows import unpack_cells
 from lens_engine.task.text_checks import SURROGATE

@@ -1,32 +1,16 @@
 """Support examples in the forms that other tools load. Library, command and service write the same bytes.
 
-contract     what a format shows, and how it writes that
-text  json_file   the prompt that was evaluated, and everything
-jsonl  csv_file   text and label word of each example
-openai_chat  anthropic  gemini   turns of a chat
-langchain  dspy  promptfoo   files of tools
-markdown     for people
+contract  what a format shows, and how it writes that
+formats   the formats, a function each
 
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports.anthropic import ANTHROPIC
-from lens_engine.exports.contract import Format, Source
-from lens_engine.exports.csv_file import CSV
-from lens_engine.exports.dspy import DSPY
-from lens_engine.exports.gemini import GEMINI
-from lens_engine.exports.json_file import JSON
-from lens_engine.exports.jsonl import JSONL
-from lens_engine.exports.langchain import LANGCHAIN
-from lens_engine.exports.markdown import MARKDOWN
-from lens_engine.exports.openai_chat import OPENAI_CHAT
-from lens_engine.exports.promptfoo import PROMPTFOO
-from lens_engine.exports.text import TEXT
+from lens_engine.exports.formats import FORMATS, Format, Source
 from lens_engine.result import SelectionResult
 from lens_engine.types import FormatName
 
@@ -38,20 +22,6 @@ __all__ = [
     "export_support_examples",
     "write_export",
 ]
-
-FORMATS: Mapping[FormatName, Format] = {
-    "json": JSON,
-    "text": TEXT,
-    "jsonl": JSONL,
-    "csv": CSV,
-    "openai-chat": OPENAI_CHAT,
-    "anthropic": ANTHROPIC,
-    "gemini": GEMINI,
-    "langchain": LANGCHAIN,
-    "dspy": DSPY,
-    "promptfoo": PROMPTFOO,
-    "markdown": MARKDOWN,
-}
 
 
 def export_support_examples(

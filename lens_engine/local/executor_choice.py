@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
+
 from lens_engine.errors import ModelError
 from lens_engine.local.executors import (
     CachedExecutor,
@@ -16,9 +19,93 @@ from lens_engine.local.executors import (
     WindowedExecutor,
     Workload,
 )
+from lens_engine.local.memory import naming_memory
 from lens_engine.local.model_reader import context_length
-from lens_engine.local.self_check import Yardstick, make_yardstick, run_check
+from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
+
+# One pack is 260 tokens: longer than the local window of the released GPT-Neo models (256), whose scores
+# packing changes. Long queries after short prefixes give the plain executor the fewest tokens.
+_PREFIX_LENGTHS = (32, 0, 32)  # two prefixes of equal length, which the cached executor batches
+_QUERY_LENGTHS = (9, 70, 32)
+_PROMPT_TOKENS = 32 + 70 + 2
+_ONE_FORWARD, _SEVERAL_FORWARDS = 4096, 64
+_ONE_PROMPT = 1
+
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
+"""Largest |Δ log p| that counts as rounding (nats), by number format; a wrong mask gives more than 1."""
+
+_SLACK = 0.25  # share of the tolerance above; the plain executor may round less than usual by chance
+_SURELY_WRONG = 1.0  # nats
+_SHORT_OF_MEMORY = (
+    "while the model was tried on a few random prompts; use a smaller model, a 16-bit dtype or another device"
+)
+
+
+# Packing gives wrong numbers without an error on some architectures: those with windows by index, biases by
+# distance, or a state passed from token to token. So every loaded model is checked, whatever its architecture.
+def make_check_workload(vocabulary_size: int, max_prompt_tokens: int) -> Workload:
+    """Three prefixes (one empty) with three queries each, and label words of one and of two tokens."""
+    shrink = min(1.0, max_prompt_tokens / _PROMPT_TOKENS)
+    generator = np.random.default_rng(0)
+
+    def draw(length: int) -> Tokens:
+        return tuple(generator.integers(0, vocabulary_size, size=int(length * shrink)).tolist())
+
+    first, second, third = generator.choice(vocabulary_size, size=3, replace=False).tolist()
+    trie = build_label_trie(("short", "long"), ((first,), (second, third)))
+    return Workload(tuple(draw(n) for n in _PREFIX_LENGTHS), tuple(draw(max(n, 7)) for n in _QUERY_LENGTHS), trie)
+
+
+def run_check(executor: Executor, work: Workload) -> LabelLogProbs:
+    """Run the workload in one forward; the plain executor runs one prompt at a time  # [prefixes, queries, labels]."""
+    with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
+        return executor.run(work, _ONE_PROMPT if executor.name == "plain" else _ONE_FORWARD)
+
+
+def run_in_parts(executor: Executor, work: Workload) -> LabelLogProbs:
+    """Run only the first label word, whose one token needs no trie, in several forwards  # [prefixes, queries, 1]."""
+    token = work.trie.reads[0][0][1]
+    alone = Workload(work.prefixes, work.queries, build_label_trie(("short",), ((token,),)))
+    with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
+        return executor.run(alone, _SEVERAL_FORWARDS)
+
+
+def disagreement(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> float:
+    """Largest |Δ log p| (nats); infinite if either array is not finite."""
+    delta = np.abs(label_log_probs - expected)
+    return float(delta.max()) if np.isfinite(delta).all() else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """The scores that an executor must give on the check's workload, and how far it may miss them."""
+
+    scores: LabelLogProbs  #: [prefixes, queries, labels]
+    tolerance: float  #: largest |Δ log p| that counts as rounding (nats)
+
+    def measure(self, executor: Executor, work: Workload) -> float:
+        """Largest |Δ log p| of the executor, in one forward and in several (nats)."""
+        whole = disagreement(run_check(executor, work), self.scores)
+        return max(whole, disagreement(run_in_parts(executor, work), self.scores[..., :1]))
+
+
+def make_yardstick(plain: LabelLogProbs, dtype: torch.dtype, reference: LabelLogProbs | None = None) -> Yardstick:
+    """What to measure executors by.
+
+    Two right executors may differ by more in 16 bits the larger the model is. So a reference in float32 says how much
+    the model rounds: another executor may be off by twice as much as the plain one. If that would let a wrong mask
+    pass, or without a reference, the plain executor's scores are the measure, with a tolerance for all models.
+
+    `plain` and `reference` are scores of the plain executor, in the model's number format `dtype` and in float32.
+    """
+    if reference is not None:
+        tolerance = 2 * disagreement(plain, reference) + _SLACK * TOLERANCE[dtype]
+        if tolerance <= _SURELY_WRONG:
+            return Yardstick(reference, tolerance)
+    return Yardstick(plain, TOLERANCE[dtype])
+
 
 EXECUTORS: dict[ExecutorName, type[Executor]] = {
     "packed": PackedExecutor,
@@ -77,10 +164,6 @@ def choose_executor(
         work: see `make_check_workload`.
         reference: scores of the plain executor with the model in float32  # [prefixes, queries, labels].
         beyond: executors to try for prompts that exceed the model's window, the fastest first; the last is plain.
-
-    Raises:
-        ModelError: none of them agrees.
-        OutOfMemory: memory ran out, which says nothing about an executor.
     """
     if names[0] == "plain":
         return ExecutorChoice("plain")

@@ -16,13 +16,12 @@ from transformers import AttentionInterface
 
 from lens_engine.disk.cache_folder import keep_note, read_note
 from lens_engine.errors import OutOfMemory
-from lens_engine.local.executor_choice import ExecutorChoice, choose_executor
+from lens_engine.local.executor_choice import ExecutorChoice, choose_executor, make_check_workload, run_check
 from lens_engine.local.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
+from lens_engine.local.executors.base import StateTap
+from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.packed_attention import packed_attention
-from lens_engine.local.executors.states import StateTap
-from lens_engine.local.float32_room import has_room_in_float32
-from lens_engine.local.memory import free_memory
+from lens_engine.local.memory import free_memory, has_room_in_float32
 from lens_engine.local.model_reader import (
     as_model_error,
     context_length,
@@ -32,10 +31,8 @@ from lens_engine.local.model_reader import (
     segment_tokenizer,
 )
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.local.self_check import make_check_workload, run_check
 from lens_engine.local.steps import loading, mentioned_if_slow
-from lens_engine.local.surroundings import describe_surroundings
-from lens_engine.local.torch_choices import open_device, parse_dtype, parse_executor
+from lens_engine.local.torch_choices import describe_surroundings, open_device, parse_dtype, parse_executor
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.types import LabelLogProbs
 

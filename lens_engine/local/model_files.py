@@ -1,26 +1,22 @@
-"""Finds the files of a language model by its name, and checks that they are safe to open. Does not import torch.
-
-A reference is one of
-  * a bundled name (`smollm2-135m-instruct`): the weights are inside an installed package;
-  * a `.gguf` file, or a folder in Hugging Face layout, written with a separator ("./model");
-  * a hub id ("openai-community/gpt2"): taken from the local hub cache, or else downloaded.
-
-Only safetensors and GGUF weights are opened. A pickle can run code when opened, and so can a repository
-with its own modeling code or attention kernel.
-"""
+"""The files of a model: where and whole they are, and the number of weights. Nothing here imports torch."""
 
 import importlib.util
 import json
+import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.disk.cache_folder import cache_folder, digest_files, find_digest, find_made
-from lens_engine.errors import UnknownModel, UnsafeModel
+from lens_engine.errors import UnknownModel, UnreadableModel, UnsafeModel
 from lens_engine.local.steps import digesting, downloading, mention_conversion, mentioned_if_slow
+
+if TYPE_CHECKING:
+    from lens_engine.scoring.tokenization import SegmentTokenizer
+
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
@@ -91,9 +87,6 @@ def find_model_folder(reference: str, cache_dir: Path | None = None) -> Path | N
     """The folder from which a model is loaded, if it is on this machine; of a GGUF file, its converted copy.
 
     Nothing is downloaded or converted, no file of the model is read, and none is checked.
-
-    Raises:
-        UnknownModel: there is no such model.
     """
     kind = _tell_kind(reference)
     if kind == "folder":
@@ -191,12 +184,7 @@ def _hub_snapshot(reference: str, *, only_cached: bool) -> Path | None:
 
 
 def _safetensors(folder: Path) -> list[Path]:
-    """The weights of a folder, sorted by name. Nothing is opened.
-
-    Raises:
-        UnsafeModel: all weights are pickles.
-        UnknownModel: there are no weights at all.
-    """
+    """The weights of a folder, sorted by name. Nothing is opened."""
     files = sorted(folder.glob("*.safetensors"))
     if files:
         return files
@@ -232,3 +220,138 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     if not isinstance(fields, dict):
         raise UnknownModel(f"{path.name} of {path.parent.name!r} is not a JSON object")
     return fields
+
+
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.*")
+_SINGLE = "model.safetensors"  # transformers reads it alone, whatever else is there
+_SHARDS = "model.safetensors.index.json"
+_LENGTH_BYTES = 8
+"""A safetensors file begins with the length of its header, which says where each tensor ends."""
+
+_MAX_HEADER_BYTES = 100_000_000
+_GGUF_MAGIC = b"GGUF"
+
+
+def check_files(source: ModelSource) -> None:
+    """Look at the sizes and beginnings of a model's files.
+
+    Raises:
+        UnreadableModel: a file is cut off, damaged or missing.
+    """
+    if source.is_gguf:
+        with source.path.open("rb") as file:
+            if file.read(len(_GGUF_MAGIC)) != _GGUF_MAGIC:
+                raise _refusal(source.path, f"{source.path.name} is no GGUF file; download it again")
+        return
+    folder = source.path
+    for file_path in sorted(folder.glob("*.safetensors")):
+        if not _is_whole(file_path):
+            raise _refusal(folder, f"{file_path.name} is damaged or cut off; download it again")
+    missing = [name for name in _shards(folder) if not (folder / name).is_file()]
+    if missing:
+        raise _refusal(folder, f"{missing[0]} is missing; download it again")
+    if not any(any(folder.glob(name)) for name in _TOKENIZER_FILES):
+        raise _refusal(folder, "it has no tokenizer; put the tokenizer.json of the model into the folder")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The beginning of a safetensors file."""
+
+    tensors: dict[str, Any]  #: type, shape and place of each tensor, by its name
+    data_start: int  #: where the tensors begin (bytes)
+
+
+def read_header(file: Path) -> Header:
+    """Read the header of a safetensors file, and no tensor."""
+    with file.open("rb") as stream:
+        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
+        if not 0 < header_bytes <= min(file.stat().st_size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
+            raise ValueError(f"{file.name} has no header")
+        try:
+            tensors = json.loads(stream.read(header_bytes))
+        except RecursionError as error:
+            raise ValueError(f"the header of {file.name} is nested too deep") from error
+    if not isinstance(tensors, dict):
+        raise ValueError(f"the header of {file.name} is not an object")
+    tensors.pop("__metadata__", None)
+    return Header(tensors, _LENGTH_BYTES + header_bytes)
+
+
+def count_weights(folder: Path) -> int:
+    """Number of weights in a folder's safetensors, of those files that transformers reads. No tensor is read.
+
+    Raises:
+        ValueError, LookupError, TypeError: a header is damaged.
+    """
+    single = folder / _SINGLE
+    files = [single] if single.is_file() else [folder / name for name in _shards(folder)]
+    headers = [read_header(file) for file in files or sorted(folder.glob("*.safetensors"))]
+    return sum(math.prod(tensor["shape"]) for header in headers for tensor in header.tensors.values())
+
+
+def _refusal(path: Path, reason: str) -> UnreadableModel:
+    return UnreadableModel(f"model {path.name!r} cannot be loaded: {reason}")
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a safetensors file has a header, and is as long as its header says."""
+    try:
+        header = read_header(file)
+        ends = [int(tensor["data_offsets"][1]) for tensor in header.tensors.values()]
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
+    return file.stat().st_size == header.data_start + max(ends, default=0)
+
+
+def _shards(folder: Path) -> list[str]:
+    """Names of the files of weights by the index, if there is an index."""
+    try:
+        weights = json.loads((folder / _SHARDS).read_text("utf-8"))["weight_map"]
+        return sorted(set(map(str, weights.values())))
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return []
+
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+
+def find_token_counter(reference: str, cache_dir: Path | None = None) -> CountTokens | None:
+    """The function that counts the tokens of each text as the scorer of a model does; several threads may call it.
+
+    Reading a tokenizer takes up to seconds, so keep the function.
+
+    Args, Returns: as `find_tokenizer`.
+    """
+    tokenizer = find_tokenizer(reference, cache_dir)
+    return None if tokenizer is None else tokenizer.count_once
+
+
+def find_tokenizer(reference: str, cache_dir: Path | None = None) -> "SegmentTokenizer | None":
+    """The tokenizer of a model, by its `tokenizer.json`.
+
+    Nothing is downloaded or converted. The scorer tokenises otherwise if transformers reads the class of a tokenizer
+    from its config, and `tokenizer.json` is not as that class.
+
+    Args:
+        reference: as `resolve_model` takes it.
+        cache_dir: folder of converted weights; None for the default folder.
+
+    Returns:
+        None if the package `tokenizers` is not installed, or no readable `tokenizer.json` of the model is on this
+        machine: an unknown model, one not downloaded yet, or a GGUF file that no worker has loaded yet.
+    """
+    try:
+        from tokenizers import Tokenizer
+
+        from lens_engine.scoring.tokenization import SegmentTokenizer
+    except ImportError:  # of the extra `model`
+        return None
+    try:
+        folder = find_model_folder(reference, cache_dir)
+        if folder is None:
+            return None
+        tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
+    except (UnknownModel, OSError, ValueError):
+        return None
+    return SegmentTokenizer(tokenizer)

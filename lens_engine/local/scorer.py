@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.local.executors import Executor, TokenCounters, Workload
-from lens_engine.local.executors.states import StateTap
+from lens_engine.local.executors.base import StateTap
 from lens_engine.local.memory import free_memory, is_out_of_memory
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.labels import build_label_trie

@@ -4,15 +4,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
-from lens_engine.metering.cost import Cost
-from lens_engine.metering.prices import TokenLengths
+from lens_engine.metering.prices import Cost, TokenLengths
 from lens_engine.result import RowCounts
 from lens_engine.rows.dealing import DealtRows
-from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
+from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found, find_computing
 from lens_engine.scoring.spending import Bill, Paid, PaidScorer, find_paid_scorer
 from lens_engine.task.template import Task
@@ -190,3 +190,35 @@ class _Sample:
     def score(self, num_prefixes: int, num_queries: int) -> None:
         block = Block(tuple(self._prefixes[:num_prefixes]), tuple(self._queries[:num_queries]))
         deque(score_blocks(self._scorer, [block] * self.num_workers, self._task.label_spans), maxlen=0)
+
+
+_UNBOUNDED = 10**9
+
+
+@dataclass(frozen=True)
+class CountingScorer:
+    """Stands for a model whose weights a worker loads. Without its tokenizer, four characters count as a token."""
+
+    model: str
+    count: Callable[[Sequence[str]], list[int]] | None
+    max_prompt_tokens: int = _UNBOUNDED
+    num_layers: int = 1  #: 0 for a model that shows no hidden states, as one behind a server
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return ScorerIdentity(self.model, "", "float32", "cpu", "plain")
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        if self.count is not None:
+            return self.count(segments)
+        return [-(-len(segment) // 4) for segment in segments]
+
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[str, ...]]:
+        """Each is one token: what ends label words is a token at most, and does not count in an estimate."""
+        return [(span,) for span in label_spans]
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> NoReturn:
+        raise NotImplementedError("this scorer counts tokens alone")
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> NoReturn:
+        raise NotImplementedError("this scorer counts tokens alone")

@@ -9,17 +9,15 @@ import numpy as np
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
-from lens_engine.metering.chunks import Chunk, ChunkCutter, SegmentLengths, count_label_tokens
-from lens_engine.metering.cost import Cost
+from lens_engine.metering.chunks import Chunk, ChunkCutter, Pace, SegmentLengths, count_label_tokens
 from lens_engine.metering.limits import NO_COST, Limits, Money, Stopped
-from lens_engine.metering.pace import Pace
+from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SelectionListener, Standing
+from lens_engine.scoring.asking import require_states_scorer
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.scoring.limits import check_finite
-from lens_engine.scoring.no_answer import check_refused, count_refused
-from lens_engine.scoring.states import require_states_scorer
+from lens_engine.scoring.limits import check_finite, check_refused, count_refused
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
 _REPORT_SECONDS = 1.0
@@ -221,11 +219,7 @@ class Meter:
         return newly_found
 
     def _count(self, cost: Cost, *, computed: int, refused: int = 0) -> None:
-        """Count work; `computed` of its tokens were found in no cache.
-
-        Raises:
-            EndpointError: as `check_refused`.
-        """
+        """Count work; `computed` of its tokens were found in no cache."""
         self.spent, self.refused = self.spent + cost, self.refused + refused
         check_refused(self.refused, max(self.spent.pairs, self.planned.pairs), self.scorer.identity.model)
         self.pace.count(computed)

@@ -17,13 +17,7 @@ from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.choice import ANY_COLUMNS, Named
-from lens_engine.reading.limits import (
-    BadRows,
-    DatasetEmpty,
-    DatasetTooLarge,
-    ParsingLimits,
-    UnsupportedDatasetFormat,
-)
+from lens_engine.reading.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
 from lens_engine.reading.rows import ParsedDataset, ReadTexts, TextRow, collect_rows, collect_texts
 from lens_engine.reading.shapes import Source, open_table
 from lens_engine.reading.table import NAMED_ROWS, TEXT, ColumnNames, DatasetFormat, Fault, Row, Table

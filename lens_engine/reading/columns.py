@@ -11,9 +11,7 @@ from statistics import mean
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
-from lens_engine.task.terms import count_unspaced
-from lens_engine.task.text_checks import show_names
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import count_unspaced, fold_text, show_names
 from lens_engine.task.wording import show_label
 
 MAX_COLUMNS = 1_000

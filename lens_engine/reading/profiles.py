@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import MAX_COLUMNS, SPLITS, is_number
 from lens_engine.reading.table import Several, Table, is_set, show_value, split_labels
-from lens_engine.task.terms import count_unspaced
-from lens_engine.task.text_checks import is_blank, show_names
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import count_unspaced, fold_text, is_blank, show_names
 from lens_engine.task.wording import show_count
 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted

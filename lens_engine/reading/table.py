@@ -89,11 +89,7 @@ class Several(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WantedColumns:
-    """The columns that are read, and their values in a row.
-
-    Raises:
-        InvalidDataset: a column is wanted twice.
-    """
+    """The columns that are read, and their values in a row."""
 
     text: ColumnNames = TEXT
     label: ColumnNames | None = LABEL  #: None: the texts have no labels

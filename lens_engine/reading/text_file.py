@@ -181,10 +181,6 @@ def open_text(
     Args:
         usual: how earlier files were written.
         known: names of columns that the caller knows.
-
-    Raises:
-        InvalidDataset: the encoding cannot be found.
-        UnsupportedDatasetFormat: the file is not text.
     """
     file.seek(0)
     first = file.read(_PIECE_BYTES)

@@ -16,12 +16,15 @@ from lens_engine.result.parts import (
     Estimate,
     LabelBias,
     LabelEffect,
+    Payment,
+    Provenance,
+    RowCounts,
+    Spending,
     SupportExample,
     SupportExamples,
     Verdict,
     Wording,
 )
-from lens_engine.result.run_facts import Payment, Provenance, RowCounts, Spending
 from lens_engine.result.selection_result import SelectionResult
 
 __all__ = [

@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from statistics import fmean
 
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, InputFormat, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
-from lens_engine.classifier.input_format import InputFormat
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.config import Use
-from lens_engine.result.parts import SupportExamples
-from lens_engine.result.rendering import find_renderer
-from lens_engine.result.run_facts import Provenance
+from lens_engine.result.parts import Provenance, SupportExamples, find_renderer
 from lens_engine.result.selection_result import SelectionResult
 from lens_engine.retrieval.pool import Pool
 from lens_engine.task.record import TaskRecord
@@ -22,9 +18,6 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_
     Args:
         use: use for which the prompt is the best; None for that of the run.
         is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
-
-    Raises:
-        InvalidConfig: the result has not the pool of its prompt.
     """
     answer = result.answer_for(use)
     prompt = PromptOfAnswer(

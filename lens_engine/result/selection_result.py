@@ -6,24 +6,24 @@ from typing import Any
 
 from pydantic import Field
 
-from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.candidates import SuspiciousLabel, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import Objective, Use
 from lens_engine.result.parts import (
     Answers,
     Contender,
     Estimate,
+    Provenance,
+    RowCounts,
+    Spending,
     SupportExample,
     SupportExamples,
     Verdict,
     Wording,
+    find_renderer,
 )
-from lens_engine.result.rendering import find_renderer
-from lens_engine.result.run_facts import Provenance, RowCounts, Spending
-from lens_engine.retrieval.pool import Pool
-from lens_engine.retrieval.prompts import RenderedPrompt
+from lens_engine.retrieval.pool import Pool, RenderedPrompt
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import HeadlineKind, Record, Shown, StopReason
 

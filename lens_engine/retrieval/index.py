@@ -20,8 +20,7 @@ from numpy import float32, int32, int64
 from numpy.typing import NDArray
 
 from lens_engine.embeddings.embedder import Embedder
-from lens_engine.task.terms import list_terms, measure_text
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text, list_terms, measure_text
 
 MOST_TERMS = 200_000
 """Largest number of terms by which rows are found: those of the most rows, and of equals those that come first."""

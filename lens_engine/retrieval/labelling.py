@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lens_engine.randomness import make_generator
 from lens_engine.retrieval.index import ExampleIndex
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.types import FloatArray
 
 MOST_TEXTS = 20_000

@@ -1,16 +1,61 @@
 """The pool: the labelled rows from which the demonstrations of an input are taken, and how they are."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from lens_engine.config import FormKind
 from lens_engine.embeddings.embedder import EmbedderRecord, open_recorded
-from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.index import ExampleIndex
+from lens_engine.task.chat import ChatTask, Turn, read_turns
+from lens_engine.task.template import Task
 from lens_engine.types import Example, Record
+
+
+class PromptForm(Record):
+    """How the demonstrations of a prompt are found.
+
+    Raises:
+        ValidationError: a fixed form has a number of nearest rows or an embedder, or another form has no number.
+    """
+
+    kind: FormKind = Field(
+        "fixed",
+        description="fixed: the support examples. nearest: the rows of the pool that are most like the input, nearest "
+        "last. fixed+nearest: the support examples first, then the nearest.",
+    )
+    nearest: int = Field(0, ge=0, description="Number of demonstrations that are found for each input; 0 for fixed.")
+    embedder: EmbedderRecord | None = Field(
+        None,
+        exclude_if=lambda embedder: embedder is None,
+        description="What gives texts the vectors by which they are alike; left out if they are alike by their words.",
+    )
+
+    @model_validator(mode="after")
+    def _check_nearest(self) -> Self:
+        if self.kind == "fixed" and self.embedder is not None:
+            raise ValueError("a fixed form finds no rows, and has an embedder; leave it out, or set kind")
+        if self.kind == "fixed" and self.nearest:
+            raise ValueError(f"a fixed form finds no rows, and nearest is {self.nearest}; leave it out, or set kind")
+        if self.kind != "fixed" and not self.nearest:
+            raise ValueError(f"the form {self.kind} finds rows for each input; set nearest to 1 or more")
+        return self
+
+    @property
+    def similarity(self) -> Literal["words", "embeddings"]:
+        """By what the nearest rows are like the input."""
+        return "words" if self.embedder is None else "embeddings"
+
+    @property
+    def name(self) -> str:
+        """`fixed`, `nearest 8`, `fixed+nearest 8` or `nearest 8 by embeddings`."""
+        by = " by embeddings" * (self.similarity == "embeddings")
+        return f"{self.kind} {self.nearest}{by}" if self.nearest else self.kind
+
 
 MOST_POOL_ROWS = 20_000
 """Largest number of rows that a run takes into a pool."""
@@ -121,3 +166,52 @@ class Retrieval(Record):
             [Found(pool.examples[one.place], one.similarity) for one in reversed(neighbours)]
             for neighbours in self.index.nearest(texts, self.form.nearest, excluded=shown)
         ]
+
+
+class Beginning(NamedTuple):
+    """What stands before an input."""
+
+    segments: tuple[str, ...]  #: instruction and demonstrations, each tokenised alone
+    found: tuple[Found, ...]  #: the demonstrations that were found for the input, the most similar last
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    """The prompt of an input, up to the label word."""
+
+    text: str  #: to send unchanged; of a chat its turns as JSON, a line each
+    found: tuple[Found, ...]  #: the demonstrations that were found for the input, the most similar last
+    turns: tuple[Turn, ...] | None = None  #: `role` and `content` of each turn; None where the prompt is one text
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRenderer:
+    """A prompt of any form, which renders inputs. It asks no model, so it cuts no long text."""
+
+    task: Task
+    fixed: tuple[str, ...]  #: instruction and fixed demonstrations, rendered
+    rows: tuple[int, ...]  #: of the fixed demonstrations, which are not found again
+    retrieval: Retrieval | None = None  #: None for a fixed form
+
+    @classmethod
+    def of(cls, task: Task, examples: Sequence[Example], retrieval: Retrieval | None) -> Self:
+        """The prompt with these fixed demonstrations."""
+        return cls(task, task.render_prefix(examples), tuple(one.row for one in examples), retrieval)
+
+    def begin(self, texts: Sequence[str]) -> list[Beginning]:
+        """What stands before each text."""
+        if self.retrieval is None:
+            return [Beginning(self.fixed, ())] * len(texts)
+        return [
+            Beginning((*self.fixed, *(self.task.render_demonstration(one.example) for one in found)), tuple(found))
+            for found in self.retrieval.demonstrations(texts, self.rows)
+        ]
+
+    def render(self, texts: Sequence[str]) -> list[RenderedPrompt]:
+        """The whole prompt of each text."""
+        return [self._join(beginning, text) for beginning, text in zip(self.begin(texts), texts, strict=True)]
+
+    def _join(self, beginning: Beginning, text: str) -> RenderedPrompt:
+        prompt = self.task.join_prompt("".join(beginning.segments), text)
+        turns = tuple(read_turns(prompt)) if isinstance(self.task, ChatTask) else None
+        return RenderedPrompt(prompt, beginning.found, turns)

@@ -1,15 +1,18 @@
 """Cleaning of rows: afterwards each label has one spelling, and each text occurs once and has one label."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lens_engine.config import LabelOptions
-from lens_engine.errors import InvalidVerbalizer
+from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer, join_faults
 from lens_engine.rows.problem import Problem
-from lens_engine.task.unicode_form import fold_text
-from lens_engine.task.wording import show_label
-from lens_engine.types import Example
+from lens_engine.rows.quotas import Quotas
+from lens_engine.task.template import Task
+from lens_engine.task.text_checks import fold_text, show_places
+from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.task.wording import show_count, show_label
+from lens_engine.types import Example, name_place
 
 
 @dataclass(slots=True)
@@ -113,3 +116,179 @@ def clean_rows(examples: Sequence[Example], label_of: Mapping[str, str]) -> Clea
     rows.duplicates += [example for text, example in repeated if text not in torn]
     rows.conflicts += [rows.by_text.pop(text) for text in list(rows.by_text) if text in torn]
     return rows
+
+
+LEAST_OF_LABEL = 2
+"""Fewest rows of a label: one that is shown, and one that judges."""
+
+_MAX_LISTED = 10
+_LEAST_LABELS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTask:
+    """A task whose labels all have enough rows."""
+
+    task: Task
+    dropped: tuple[str, ...]  #: labels left out as too rare
+
+
+def serve_labels(task: Task, rows: CleanProblem, options: LabelOptions) -> ServedTask:
+    """The task with the labels that have enough rows. With `labels.rare` "drop" the others are left out, with or
+    without a label word.
+    """
+    counts = rows.dataset.counts
+    rare = [label for label in task.labels if counts[label] < LEAST_OF_LABEL]
+    dropped = list[str]()
+    if options.rare == "drop":
+        written = dict.fromkeys(label for upload in rows.uploads.values() for label in upload.first if label.strip())
+        unknown = [label for label in written if label not in task.labels]
+        dropped = [*(label for label in unknown if counts[label] < LEAST_OF_LABEL), *rare]
+    kept = [label for label in task.labels if label not in dropped]
+    faults = find_unknown_labels([*task.labels, *dropped], rows)
+    if options.rare == "reject" or len(kept) < _LEAST_LABELS:
+        advice = _advise(len(kept) - len(rare) * (options.rare == "reject"), len(task.labels), options)
+        faults += [_too_rare(label, rows.dataset, advice) for label in rare]
+    if faults:
+        raise join_faults(faults)
+    if len(kept) < len(task.labels):
+        task = replace(task, verbalizer=Verbalizer({label: task.verbalizer.words[label] for label in kept}))
+    return ServedTask(task, tuple(dropped))
+
+
+def find_unknown_labels(labels: Sequence[str], rows: CleanProblem) -> list[InvalidInput]:
+    """A fault for each of the first labels of rows that are not among `labels`."""
+    return [
+        _without_word(label, name, upload)
+        for name, upload in rows.uploads.items()
+        for label in [label for label in upload.first if label not in labels][:_MAX_LISTED]
+    ]
+
+
+def _without_word(label: str, name: str, upload: CleanRows) -> InvalidInput:
+    number, first = upload.uploaded[label], upload.first[label]
+    noun = "row" if name == "dataset" else "test row"
+    place = f"{'the first: ' if number > 1 else ''}{first.place}"
+    if label.strip():
+        message = f"the label {show_label(label)} ({place}), which has no label word; add the label to the verbalizer"
+    else:
+        message = f"no label ({place}); give each row a label, or leave the row out"
+    return InvalidDataset(f"{show_count(number, noun, 'has')} {message}", field=f"{name}.label", row=first.row)
+
+
+def _advise(kept: int, labels: int, options: LabelOptions) -> str:
+    """What helps beside more rows."""
+    if options.rare == "drop":
+        return "; fewer than two labels would be left without the rare ones"
+    if kept < _LEAST_LABELS:
+        return ""
+    return f', or set options.labels.rare to "drop" to leave out {labels - kept} of {labels} labels'
+
+
+def _too_rare(label: str, upload: CleanRows, advice: str) -> InvalidInput:
+    uploaded, usable = upload.uploaded[label], upload.counts[label]
+    if not uploaded:
+        return InvalidVerbalizer(
+            f"label {show_label(label)} has a label word but no row; the minimum is {LEAST_OF_LABEL} rows per label; "
+            f"add rows, or remove the label from the verbalizer{advice}",
+            field=f"verbalizer.{label}",
+        )
+    rows = show_count(uploaded, "row")
+    if usable < uploaded:
+        rows += f", {usable} of them with a text of their own and with one label"
+    return ClassTooSmall(
+        f"label {show_label(label)} has {rows}; the minimum is {LEAST_OF_LABEL} rows per label: one to show and one to "
+        f"judge; add rows{advice}",
+        field="dataset.label",
+    )
+
+
+_FAR = 4
+"""A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
+_FAR_CHARACTERS = 1_000
+_FEW_ROWS = 50  #: fewer labelled rows than these are warned of
+
+
+def warn_of_rows(
+    rows: CleanProblem, served: ServedTask, quotas: Quotas, num_rows: int, *, lines: bool
+) -> Iterator[str]:
+    """Warnings about what was joined or left out, about dropped labels, and about few rows.
+
+    Args:
+        num_rows: number of usable rows.
+        lines: whether a row is named by its line in the file.
+    """
+    for name, upload in rows.uploads.items():
+        if upload.respelled:
+            yield _describe_joined(upload, name)
+        if upload.duplicates:
+            has = show_count(len(upload.duplicates), f"{name} row", "has")
+            yield f"{has} the text of an earlier row and {_was(upload.duplicates, 'left out', lines=lines)}"
+        if upload.conflicts:
+            have = "has" if len(upload.conflicts) == 1 else "have"
+            yield (
+                f"{show_count(len(upload.conflicts), 'text')} of the {name} rows {have} more than one label and "
+                f"{_was(upload.conflicts, 'set aside', lines=lines)}"
+            )
+    if rows.leaked:
+        left_out = _was(rows.leaked, "left out of the dataset", lines=lines)
+        yield f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {left_out}"
+    yield from _warn_of_length(rows, lines=lines)
+    for label in served.dropped:
+        rows_of_label = [
+            show_count(upload.uploaded[label], "row" if name == "dataset" else "test row")
+            for name, upload in rows.uploads.items()
+        ]
+        yield f"the label {show_label(label)} was dropped: only {' and '.join(rows_of_label)}"
+    if num_rows < _FEW_ROWS:
+        yield f"{show_count(num_rows, 'labelled row', 'is')} few: what to expect of new texts is known roughly"
+    num_labels, n = len(served.task.labels), quotas.num_demonstrations
+    if n < num_labels:
+        yield f"a set of {show_count(n, 'demonstration')} shows only some of the {num_labels} labels"
+
+
+def find_far_length(lengths: Sequence[int], least: int) -> int:
+    """Largest length of a text that is not far longer than the rest, and at least `least`.
+
+    Args:
+        lengths: of all texts, ascending.
+    """
+    return max(_FAR * lengths[len(lengths) * 9 // 10], least) if lengths else least
+
+
+def _warn_of_length(rows: CleanProblem, *, lines: bool) -> Iterator[str]:
+    """The rows that are far longer than the rest, and their share of the cost, which grows with the length."""
+    examples = [example for upload in rows.uploads.values() for example in upload.examples]
+    lengths = sorted(len(example.text) for example in examples)
+    bound = find_far_length(lengths, _FAR_CHARACTERS)
+    far = [example for example in examples if len(example.text) > bound]
+    if far:
+        share = sum(len(example.text) for example in far) / sum(lengths)
+        yield (
+            f"{show_count(len(far), 'row', 'has')} a text that is far longer than the rest: up to {lengths[-1]:,} "
+            f"characters, where half of all texts have at most {lengths[len(lengths) // 2]:,}; that is {share:.0%} of "
+            f"all characters, and would be as much of the cost ({_first(far, lines=lines)}); they are cut"
+        )
+
+
+def _describe_joined(upload: CleanRows, name: str) -> str:
+    """Each spelling with its number of rows, and the label under which it goes."""
+    number = sum(spellings.total() for spellings in upload.respelled.values())
+    joined = list[str]()
+    for label, spellings in list(upload.respelled.items())[:_MAX_LISTED]:
+        written = [f"{show_label(spelling)} ({rows:,})" for spelling, rows in spellings.most_common(_MAX_LISTED)]
+        more = ["…"] * (len(spellings) > _MAX_LISTED)
+        joined.append(f"{', '.join([*written, *more])} as {show_label(label)}")
+    joined += ["…"] * (len(upload.respelled) > _MAX_LISTED)
+    return (
+        f"{show_count(number, f'{name} row', 'has')} another spelling of a label and {'is' if number == 1 else 'are'} "
+        f"read so: {'; '.join(joined)} (to keep them apart, set options.labels.join_spellings to false)"
+    )
+
+
+def _was(rows: Sequence[Example], done: str, *, lines: bool) -> str:
+    return f"{'was' if len(rows) == 1 else 'were'} {done} ({_first(rows, lines=lines)})"
+
+
+def _first(rows: Sequence[Example], *, lines: bool) -> str:
+    return show_places([name_place(one.row, one.line if lines else None) for one in rows])

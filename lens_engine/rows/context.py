@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lens_engine.errors import InvalidDataset, PromptTooLong
+from lens_engine.rows.cleaning import find_far_length
 from lens_engine.rows.dealing import DealtRows
 from lens_engine.rows.quotas import count_labels
-from lens_engine.rows.row_warnings import find_far_length
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.template import Task
@@ -57,11 +57,6 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
 
     No text is longer than four times the longest tenth begins with, and the prompts of every permutation fit: if need
     be, each demonstration and each query gets the same share of the context.
-
-    Raises:
-        PromptTooLong: a demonstration exceeds its share even with an empty text; or the instruction leaves no room for
-            a demonstration and a query.
-        InvalidDataset: too few rows are left whose cut texts differ.
     """
     ruler = _Ruler(rows.task, scorer, rows.quotas.num_demonstrations)
     if ruler.opening and ruler.share < 1:

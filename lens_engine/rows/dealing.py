@@ -9,8 +9,10 @@ label_rows     refuses or drops labels with too few rows or without a label word
 row_warnings   what was changed or left out
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +20,10 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
 from lens_engine.plan import spread_evenly
 from lens_engine.randomness import make_generator
-from lens_engine.rows.cleaning import clean_problem
-from lens_engine.rows.label_rows import serve_labels
+from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool
+from lens_engine.rows.cleaning import clean_problem, serve_labels, warn_of_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, share_proportionally, take_quotas
-from lens_engine.rows.row_warnings import warn_of_rows
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -137,3 +138,56 @@ def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]
     """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
     groups = np.array([labels.index(example.label) for example in examples], dtype=np.intp)
     return [examples[index] for index in np.lexsort((groups, spread_evenly(groups)))] if examples else []
+
+
+def pick_fit_rows(rows: DealtRows, demonstrations: Collection[int], total: int) -> tuple[Example, ...]:
+    """Judging rows, then others in proportion to their labels, until there are `total`. None is a demonstration: after
+    its own text and label, a row is no test of a prompt.
+
+    Args:
+        demonstrations: numbers of the rows (`Example.row`) that are demonstrations of the prompt.
+        total: number of rows; all judging rows are taken, even if they are more.
+    """
+    judging, others = (
+        [one for one in part if one.row not in demonstrations] for part in (rows.judging, (*rows.search, *rows.rest))
+    )
+    labels = tuple(dict.fromkeys(example.label for example in others))
+    quotas = share_proportionally(max(total - len(judging), 0), count_labels(others, labels))
+    return (*judging, *take_quotas(others, quotas, lambda example: example.label)[0])
+
+
+def count_fit_rows(rows: DealtRows, total: int) -> int:
+    """The most rows that `pick_fit_rows` returns."""
+    others = len(rows.search) + len(rows.rest)
+    return len(rows.judging) + max(min(total - len(rows.judging), others), 0)
+
+
+def index_rows(examples: Sequence[Example]) -> dict[int, int]:
+    """The place of each row, by its number."""
+    return {one.row: place for place, one in enumerate(examples)}
+
+
+class DrawnPool(NamedTuple):
+    """A pool, and how many rows were left out of it."""
+
+    pool: Pool
+    left_out: int
+
+
+def draw_pool(examples: Sequence[Example], seed: int, most: int = MOST_POOL_ROWS) -> DrawnPool:
+    """The pool of these examples; of more than `most`, that of a random sample with the labels in proportion.
+
+    The same examples and seed give the same pool, whatever the order of the examples is. Every label keeps a row if
+    there are at most `most` labels.
+
+    Args:
+        examples: labelled rows, each once.
+        most: largest number of rows.
+    """
+    if len(examples) <= most:
+        return DrawnPool(Pool.of(examples), 0)
+    ordered = sorted(examples, key=lambda example: example.row)
+    quotas = share_proportionally(most, dict(sorted(Counter(example.label for example in ordered).items())))
+    order = make_generator(seed, "pool").permutation(len(ordered))
+    taken, left_out = take_quotas((ordered[place] for place in order), quotas, lambda example: example.label)
+    return DrawnPool(Pool.of(taken), len(left_out))

@@ -63,10 +63,6 @@ class Problem:
 
 
 def check_problem(problem: object) -> None:
-    """
-    Raises:
-        TypeError: it is no problem.
-    """
     if not isinstance(problem, Problem):
         raise TypeError(
             f"the problem is of type {type(problem).__name__}; write Problem(Task.for_examples(examples), examples)"

@@ -5,6 +5,8 @@ Texts and labels are compared as a run compares them: without case, Unicode form
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, takewhile
+from random import Random
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +14,7 @@ from pydantic import Field
 from lens_engine.config import LabelOptions
 from lens_engine.rows.cleaning import CleanRows, clean_rows, join_spellings
 from lens_engine.task.examples import rank_labels
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.types import Example, Record
 
 _MOST_LISTED = 100  #: largest number of texts that are listed
@@ -163,3 +165,34 @@ def _cut(text: str) -> str:
 def _measure(lengths: Sequence[int]) -> Lengths:
     median, p95 = np.percentile(lengths, (50, 95))
     return Lengths(mean=float(np.mean(lengths)), median=float(median), p95=float(p95), max=max(lengths))
+
+
+_SEED = 0
+
+
+def draw_sample(rows: Sequence[tuple[str, int]], most_rows: int, most_characters: int) -> list[int]:
+    """Draw rows at random, and return their indexes in order: all of them if they fit.
+
+    Half of the sample goes to the labels in equal parts, so that a rare label keeps its rows; the other half is drawn
+    from all rows. If the characters do not suffice, every label has a row before one has a second. The same rows give
+    the same sample.
+
+    Args:
+        rows: label and length (characters) of each row.
+        most_rows, most_characters: bounds of the sample.
+    """
+    if len(rows) <= most_rows and sum(length for _, length in rows) <= most_characters:
+        return list(range(len(rows)))
+    each = most_rows // (2 * len({label for label, _ in rows}))
+    taken, first, others = Counter[str](), list[tuple[int, int]](), list[int]()
+    for index in Random(_SEED).sample(range(len(rows)), len(rows)):
+        label = rows[index][0]
+        if taken[label] < each:
+            first.append((taken[label], index))
+        else:
+            others.append(index)
+        taken[label] += 1
+    order = [index for _, index in sorted(first, key=lambda one: one[0])] + others
+    ends = accumulate(rows[index][1] for index in order)
+    fitting = sum(1 for _ in takewhile(lambda end: end <= most_characters, ends))
+    return sorted(order[: min(most_rows, max(1, fitting))])

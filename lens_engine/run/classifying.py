@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
-from lens_engine.classifier.candidates import Candidate, CandidateName
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.candidates import Candidate, CandidateName, find_suspicious
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import (
     can_fit_states,
     fit_embeddings_head,
@@ -28,13 +28,11 @@ from lens_engine.classifier.heads import (
     StatesAndWordsHead,
     find_states_head,
 )
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import RowFigures
-from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.embeddings.embedder import Embedder, find_embedder
 from lens_engine.metering.meter import Meter
-from lens_engine.rows.fit_rows import index_rows, pick_fit_rows
-from lens_engine.scoring.states import require_states_scorer
+from lens_engine.rows.dealing import index_rows, pick_fit_rows
+from lens_engine.scoring.asking import require_states_scorer
 from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.permutations import draw_permutations
 from lens_engine.search.setup import Setup

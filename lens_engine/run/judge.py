@@ -11,12 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.plan import Rung
 from lens_engine.randomness import make_generator
-from lens_engine.retrieval.pool import Retrieval
-from lens_engine.retrieval.prompts import PromptRenderer
+from lens_engine.retrieval.pool import PromptRenderer, Retrieval
 from lens_engine.run.propose import Proposal, price_prompt
 from lens_engine.run.table import Table
 from lens_engine.search.judgement import EvaluationRows, judge, judge_pairs

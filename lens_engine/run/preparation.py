@@ -1,5 +1,6 @@
 """Preparation of a run: its rows, and its price."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -8,7 +9,6 @@ from lens_engine.config import SelectionConfig
 from lens_engine.embeddings.embedder import has_embedder
 from lens_engine.errors import InvalidConfig, InvalidInput
 from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import (
     CostEstimate,
     estimate_by_words,
@@ -16,27 +16,112 @@ from lens_engine.metering.estimate import (
     measure_pace,
     share_of_largest,
 )
+from lens_engine.metering.limits import Money
 from lens_engine.metering.meter import Meter
-from lens_engine.metering.prices import Prices, TokenLengths
+from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.result import RowCounts
 from lens_engine.rows.context import fit_to_context
-from lens_engine.rows.dealing import DealtRows, deal_rows
-from lens_engine.rows.fit_rows import count_fit_rows
+from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows
 from lens_engine.rows.problem import Problem, check_problem
-from lens_engine.run.budget_checks import check_budget, check_prices
-from lens_engine.run.judge import price_judging
+from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.propose import NEAREST, NEAREST_AFTER_FIXED, propose
-from lens_engine.run.wordings import refuse_wordings
-from lens_engine.scoring.asking import fit_task, gives_answers_only
+from lens_engine.scoring.asking import find_states_scorer, fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.spending import find_paid_scorer
-from lens_engine.scoring.states import find_states_scorer
 from lens_engine.search.lens.method import MOST_FINALISTS, Lens
 from lens_engine.search.setup import Findings, Setup, pick_lens_rows
 from lens_engine.task.language import warn_of_language
 from lens_engine.task.template import Task
+from lens_engine.task.wording import show_label
 from lens_engine.types import Phase
+
+
+def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> None:
+    """
+    Args:
+        reserve: of the test rows.
+        money: of the run; None before its scorer is known.
+    """
+    budget, (rung, *_) = setup.config.budget, plan_rungs_of_judging(len(setup.rows.judging), 2)
+    first = setup.prices.judging(1, rung.end)
+    pairs = (first + reserve).pairs
+    if budget.max_pairs is not None and budget.max_pairs < pairs:
+        raise _refuse_limit("max_pairs", f"{budget.max_pairs}", f"takes {pairs}")
+    least = None if money is None else money.least(first, reserve)
+    if least is not None:
+        raise _refuse_limit("max_cost", f"{budget.max_cost:g} USD", f"may cost {least:.2g}")
+
+
+def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
+    return InvalidConfig(
+        f"{name} is {limit}, and one prompt on the first judging rows with the test rows {needed}; raise it, or lower "
+        "rows.test",
+        field=f"options.budget.{name}",
+    )
+
+
+def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
+    paid = find_paid_scorer(scorer)
+    refuse_unpriced(
+        config, is_served=paid is not None, has_prices=paid is not None and paid.spending.prices is not None
+    )
+
+
+def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: bool) -> None:
+    """As `check_prices`, for a model that is not opened yet."""
+    if config.budget.max_cost is None or has_prices:
+        return
+    why = (
+        "the endpoint has no prices; give those of a million tokens (TokenPrices)"
+        if is_served
+        else "the model is on this machine, where nothing is paid; leave it out, or set max_seconds"
+    )
+    raise InvalidConfig(f"max_cost limits the cost of requests to a server: {why}", field="options.budget.max_cost")
+
+
+def refuse_wordings(tasks: Sequence[Task], refused: Mapping[int, InvalidInput]) -> InvalidInput:
+    """One error for the wordings that the model cannot be asked in, each named with its template and instruction.
+
+    A run does not leave them out: it would compare fewer wordings than it was asked to.
+
+    Args:
+        tasks: every wording.
+        refused: what is wrong, by place in `tasks`; one at least.
+    """
+    if len(tasks) == 1:
+        return refused[0]
+    remedy = "; or leave this wording out" if len(refused) < len(tasks) else ""
+    named = [_name_wording(tasks, place, error, remedy) for place, error in refused.items()]
+    first = named[0]
+    if len(named) == 1:
+        return first
+    message = f"{len(named)} of {len(tasks)} wordings are refused; the first: {first}"
+    own, others = [one.faults[0] for one in named], [fault for one in named for fault in one.faults[1:]]
+    problems = (*own, *dict.fromkeys(others))  # the same row may be too long in each
+    return type(first)(message, field=first.field, row=first.row, problems=problems)
+
+
+def _name_wording(tasks: Sequence[Task], place: int, error: InvalidInput, remedy: str) -> InvalidInput:
+    template, instruction = tasks[place].template.pattern, tasks[place].instruction
+    told = f"the instruction {show_label(instruction)}" if instruction else "no instruction"
+    message = (
+        f"wording {place + 1} of {len(tasks)}, with the template {show_label(template)} and {told}: {error}{remedy}"
+    )
+    fields = {
+        "template": _find_field("template", template, [one.template.pattern for one in tasks]),
+        "instruction": _find_field("instruction", instruction, [one.instruction for one in tasks]),
+    }
+    field = fields.get(error.field, error.field)
+    own, *others = error.faults
+    problems = (replace(own, field=field, detail=message), *others)
+    return type(error)(message, field=field, row=error.row, problems=problems)
+
+
+def _find_field(name: str, text: str, texts: Sequence[str]) -> str:
+    """The field of one of several texts, which has its number from 0, as in the request."""
+    distinct = list(dict.fromkeys(texts))
+    return name if len(distinct) == 1 else f"{name}.{distinct.index(text)}"
 
 
 @dataclass(frozen=True)

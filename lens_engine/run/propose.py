@@ -13,11 +13,11 @@ from itertools import zip_longest
 import numpy as np
 
 from lens_engine.embeddings.embedder import find_embedder
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.randomness import make_generator
-from lens_engine.retrieval.form import PromptForm
 from lens_engine.retrieval.index import ExampleIndex
+from lens_engine.retrieval.pool import PromptForm
 from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.search.lens.diversity import Affinity, exchange

@@ -24,7 +24,7 @@ from lens_engine.result import (
     Wording,
 )
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.found import Found
+from lens_engine.run.choices import Found
 from lens_engine.run.preparation import PreparedRun, count_rows
 from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
@@ -32,7 +32,7 @@ from lens_engine.run.state import RunState
 from lens_engine.run.table import Line
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
-from lens_engine.scoring.no_answer import pick_answers
+from lens_engine.scoring.limits import pick_answers
 from lens_engine.scoring.spending import TokenPrices, find_paid_scorer
 from lens_engine.search.setup import Findings
 from lens_engine.show.verdict import say_prompt, say_verdict

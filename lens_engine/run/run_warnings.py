@@ -5,8 +5,7 @@ import numpy as np
 from lens_engine.result import SelectionResult
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
-from lens_engine.scoring.floors import count_true_floors, find_floors, has_floors
-from lens_engine.scoring.no_answer import UNFINISHED, find_rows
+from lens_engine.scoring.limits import UNFINISHED, count_true_floors, find_floors, find_rows, has_floors
 from lens_engine.search.setup import Setup
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.show.words import STEPS

@@ -18,28 +18,25 @@ from typing import Any
 
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.budget_checks import check_budget
-from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
-from lens_engine.run.choices import Choices
+from lens_engine.run.choices import Choices, Found
 from lens_engine.run.choose import BAGS, FEW_BAGS
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.found import Found
 from lens_engine.run.judge import Judge, Judging, ask_prompts
-from lens_engine.run.preparation import PreparedRun, list_classifier_steps, price_test
+from lens_engine.run.preparation import PreparedRun, check_budget, list_classifier_steps, price_test
 from lens_engine.run.propose import Proposal, propose
 from lens_engine.run.report import build_result
-from lens_engine.run.state import RunState, TestedFigures
+from lens_engine.run.state import UNREADABLE, Checkpoint, CheckpointStore, RunState, TestedFigures
 from lens_engine.run.table import Table
 from lens_engine.search.lens.method import Lens
 from lens_engine.search.setup import Findings, Setup
 from lens_engine.task.chat import ChatTask
-from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import EndedTask
 from lens_engine.types import Phase, StopReason
 from lens_engine.version import __version__
 

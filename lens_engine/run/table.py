@@ -12,15 +12,13 @@ from typing import Self
 import numpy as np
 
 from lens_engine.classifier.candidates import Candidate
-from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.macro_f1 import value_rows
-from lens_engine.classifier.quality import gold_losses
-from lens_engine.classifier.regression import cut_folds
+from lens_engine.classifier.quality import gold_losses, value_rows
+from lens_engine.classifier.regression import cut_folds, normalise
 from lens_engine.config import Use
-from lens_engine.rows.fit_rows import index_rows
+from lens_engine.rows.dealing import index_rows
 from lens_engine.run.choose import NO_ANSWER, Scores
 from lens_engine.run.propose import Proposal
-from lens_engine.scoring.no_answer import keep_unanswered, pick_answers
+from lens_engine.scoring.limits import keep_unanswered, pick_answers
 from lens_engine.search.judgement import EvaluationRows, Judgement
 from lens_engine.search.objective import find_label_biases
 from lens_engine.search.setup import Setup

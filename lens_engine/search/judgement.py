@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.classifier.macro_f1 import measure_macro_f1
+from lens_engine.classifier.quality import measure_macro_f1
 from lens_engine.metering.meter import Meter
 from lens_engine.plan import spread_evenly
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.floors import check_floors, check_true_floors, has_floors
-from lens_engine.scoring.no_answer import pick_answers
+from lens_engine.scoring.limits import check_floors, check_true_floors, has_floors, pick_answers
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
@@ -104,10 +103,6 @@ def judge_pairs(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) 
 
     Args:
         prefixes: of each row, in the order of the rows.
-
-    Raises:
-        ValueError: there are not as many prefixes as rows.
-        EndpointError: as `judge`.
     """
     scores = meter.score_pairs(prefixes, rows.queries)
     _check_all_floors(scores, meter, rows)

@@ -12,8 +12,7 @@ import numpy as np
 from lens_engine.metering.meter import Meter
 from lens_engine.plan import plan_rungs
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge
-from lens_engine.search.objective import RankingObjective
-from lens_engine.search.score import Score, rank_key
+from lens_engine.search.objective import RankingObjective, Score, rank_key
 from lens_engine.types import Example, IndexArray, Permutation
 
 

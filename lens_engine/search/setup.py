@@ -8,9 +8,8 @@ from typing import NamedTuple
 from lens_engine.config import USES, SelectionConfig, Use
 from lens_engine.metering.prices import Prices
 from lens_engine.retrieval.pool import Pool
-from lens_engine.rows.dealing import DealtRows
+from lens_engine.rows.dealing import DealtRows, DrawnPool, draw_pool
 from lens_engine.rows.near_texts import count_near
-from lens_engine.rows.pool_rows import DrawnPool, draw_pool
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, Permutation
 

@@ -9,6 +9,7 @@ listed value, which is an upper bound (see `scoring.floors`).
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,26 @@ from typing import Any
 import numpy as np
 
 from lens_engine.disk.cache_folder import keep_note, read_note
-from lens_engine.errors import EndpointError
+from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.scoring.base import Block, Prefix
-from lens_engine.scoring.floors import ASK_FOR_ANSWERS, mark_floors
 from lens_engine.scoring.labels import check_distinct
-from lens_engine.scoring.no_answer import REFUSED
+from lens_engine.scoring.limits import ASK_FOR_ANSWERS, NO_LABEL, REFUSED, UNFINISHED, mark_floors
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.servers.address import Endpoint
-from lens_engine.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way
-from lens_engine.servers.chat_words import find_answers, list_probes, say
+from lens_engine.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way, read_said
 from lens_engine.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
-from lens_engine.servers.contract import Parts, ReadBatch, ReadPlan, ServerFacts
-from lens_engine.servers.reads import NO_LOG_PROB, check_log_probs, in_form_of
+from lens_engine.servers.contract import (
+    NO_LOG_PROB,
+    Parts,
+    ReadBatch,
+    ReadPlan,
+    ServerFacts,
+    check_log_probs,
+    in_form_of,
+)
 from lens_engine.servers.transport import Transport
 from lens_engine.task.chat import (
+    MOST_LETTERS,
     ChatTask,
     Turn,
     ask_for_letters,
@@ -40,6 +47,59 @@ from lens_engine.task.chat import (
 )
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
+
+_LEAST_CHARACTERS = 2
+_EXAMPLES = 3
+"""Number of other words that a probe shows as examples."""
+
+
+def list_probes(words: Sequence[str]) -> list[list[Turn]]:
+    """For each word, turns whose right answer is the word: it is repeated, as other words were before."""
+    system = {"role": "system", "content": instruct(words)}
+    return [
+        [system, *_repeat([other for other in words if other != word][:_EXAMPLES]), say("user", word)] for word in words
+    ]
+
+
+def find_answers(words: Sequence[str], listed: Sequence[Mapping[str, float]]) -> tuple[str, ...] | None:
+    """The beginning of the answer that stands for each word; None if the words must be replaced by letters.
+
+    It is the most probable listed token that is a beginning of the word, without the spaces around it.
+
+    Args:
+        listed: of each word's probe, the log-probabilities of the most probable first tokens.
+    """
+    found = [_find_beginning(word, tokens) for word, tokens in zip(words, listed, strict=True)]
+    unclear = [word for word, start in zip(words, found, strict=True) if start is None or not _tells(start, words)]
+    if not unclear:
+        return tuple(start for start in found if start is not None)
+    if len(words) > MOST_LETTERS:
+        raise InvalidVerbalizer(
+            f"the first token of the label word {unclear[0]!r} does not tell it from others, and letters stand for "
+            f"{MOST_LETTERS} labels at most; give it a word that begins otherwise",
+            field="verbalizer",
+        )
+    return None
+
+
+def _find_beginning(word: str, tokens: Mapping[str, float]) -> str | None:
+    starts = [token for token in tokens if token.strip() and word.startswith(token.strip())]
+    return max(starts, key=lambda token: tokens[token]).strip() if starts else None
+
+
+def _tells(start: str, words: Sequence[str]) -> bool:
+    """Whether a token is the beginning of one word alone, and long enough."""
+    begun = [word for word in words if word.startswith(start)]
+    return len(begun) == 1 and (len(start) >= _LEAST_CHARACTERS or start == begun[0])
+
+
+def _repeat(words: Sequence[str]) -> list[Turn]:
+    return [say(role, word) for word in words for role in ("user", "assistant")]
+
+
+def say(role: str, content: str) -> Turn:
+    return {"role": role, "content": content}
+
 
 _BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4
@@ -116,10 +176,6 @@ class ChatServer:
 
         Each word is asked for once, and the choice is kept on disk. The words stay if the first token of every one is
         the beginning of one word alone, and has two characters at least or is the whole word.
-
-        Raises:
-            InvalidVerbalizer: the words are alike, and there are more labels than letters.
-            EndpointError: as `answer`.
         """
         if isinstance(task, ChatTask):
             return task
@@ -225,3 +281,64 @@ class ChatServer:
         """What is listed for each word; the whole word where the content was refused, because floors would tell."""
         asked = [self._transport.start(self._list_tokens(turns)) for turns in probes]
         return [found or {word: 0.0} for word, found in zip(words, self._transport.wait_all(asked), strict=True)]
+
+
+_HIT_NATS, _MISS_NATS = math.log(0.99), math.log(1e-4)
+_MOST_SAID = 1000
+"""Characters of an answer that are read, beside those of the longest label word: it is or begins with one."""
+
+_EDGE = re.compile(r"^\W+|\W+$")
+
+
+class SampledServer(ChatServer):
+    """A chat API that is asked for answers."""
+
+    gives_answers_only = True
+    usual_written = 24
+    reading = "a sampled answer without thoughts, 1"
+    why_alike = (
+        "none of its answers is a label word; if it reasons, and its limit ends what it thinks, raise that (extra = { "
+        'max_completion_tokens = 2000 }), or turn it off (extra = { reasoning_effort = "none" }; docs/servers.md)'
+    )
+    ways = (Way(), Way(system_in_turn=True))
+
+    async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
+        with in_form_of(self._endpoint.kind, self._transport.where):
+            choice = await self.complete(self.read_prompt(prompt))
+            said = None if choice is None else read_said(choice)
+        if said is None:
+            return np.full(len(wanted), REFUSED if choice is None else UNFINISHED)
+        place = find_said(said[: _MOST_SAID + max(map(len, map(str, wanted)))], [*map(str, wanted)])
+        if place is None:
+            return np.full(len(wanted), NO_LABEL)
+        return np.where(np.arange(len(wanted)) == place, _HIT_NATS, _MISS_NATS)
+
+    def _choose_words(self, task: Task) -> ChatTask:
+        words = tuple(task.verbalizer.words.values())
+        folded = {_fold(word): word for word in words}
+        if len(folded) < len(words):
+            alike = next(word for word in words if folded[_fold(word)] != word)
+            raise InvalidVerbalizer(
+                f"label words {alike!r} and {folded[_fold(alike)]!r} differ in case or punctuation alone, which does "
+                "not tell answers apart; choose another word for one of them",
+                field="verbalizer",
+            )
+        return ask_for_words(task, words, is_sampled=True)
+
+
+def find_said(said: str, words: Sequence[str]) -> int | None:
+    """The place of the word that an answer is or begins with; None if it is no word.
+
+    Case and what surrounds the answer ("**Billing**.") do not matter. Of two words that begin alike, the longer counts.
+    """
+    folded = _fold(said)
+    begun = [
+        place
+        for place, word in enumerate(map(_fold, words))
+        if folded.startswith(word) and not folded[len(word) : len(word) + 1].isalnum()
+    ]
+    return max(begun, key=lambda place: len(words[place])) if begun else None
+
+
+def _fold(text: str) -> str:
+    return _EDGE.sub("", text).casefold() or text.strip().casefold()

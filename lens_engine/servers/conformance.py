@@ -12,7 +12,7 @@ import numpy as np
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block
-from lens_engine.scoring.no_answer import REFUSED, check_refused, find_rows
+from lens_engine.scoring.limits import REFUSED, check_refused, find_rows
 from lens_engine.servers.contract import ReadBatch, Server
 from lens_engine.servers.transport import Transport
 from lens_engine.types import LabelLogProbs
@@ -91,9 +91,6 @@ class Conformance:
         """
         Args:
             why_alike: as `Server.why_alike`.
-
-        Raises:
-            EndpointError: a check failed; the message names server, check and remedy.
         """
         if self.spread_nats < _LEAST_SPREAD_NATS:
             raise EndpointError(
@@ -119,9 +116,6 @@ class Conformance:
 
         Args:
             local: what the model here gives for the known prompts  # [queries, labels].
-
-        Raises:
-            EndpointError: the server has other weights. A quantised copy passes.
         """
         difference = float(np.abs(self.scores - local).max())
         agree = (self.scores.argmax(axis=1) == local.argmax(axis=1)).mean()
@@ -175,11 +169,7 @@ def ask_block(
 
 
 def check_server(server: Server, transport: Transport) -> Conformance:
-    """Ask the known prompts.
-
-    Raises:
-        EndpointError: a check failed.
-    """
+    """Ask the known prompts."""
     block, spans = server.check
     first, again = (ask_block(server, transport, block, spans, at_once=at_once) for at_once in (False, True))
     found = (first, again, ask_block(server, transport, block, spans[::-1]))

@@ -13,7 +13,7 @@ from typing import Any
 from lens_engine.errors import EndpointError
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.contract import Part, Parts, ReadBatch, ServerFacts
-from lens_engine.servers.server_words import read_name
+from lens_engine.servers.refusal import read_name
 from lens_engine.servers.token_server import TokenServer, read_context, read_tokens
 from lens_engine.servers.transport import Transport
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +11,60 @@ import numpy as np
 
 from lens_engine.disk.cache_folder import cache_folder, keep_note, read_note
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
-from lens_engine.local.token_counter import find_tokenizer
+from lens_engine.local.model_files import find_tokenizer
 from lens_engine.scoring.base import SERVER, ScorerIdentity
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 from lens_engine.scoring.spending import Spending
 from lens_engine.scoring.tokenization import SegmentTokenizer
-from lens_engine.servers.address import Endpoint
+from lens_engine.servers import llama_cpp, vllm
+from lens_engine.servers.address import Endpoint, EndpointKind
+from lens_engine.servers.chat import ChatServer, SampledServer
 from lens_engine.servers.conformance import EXACT_NATS, Conformance, check_server
-from lens_engine.servers.contract import Server
-from lens_engine.servers.kinds import MEET
-from lens_engine.servers.reads import in_form_of
+from lens_engine.servers.contract import Server, ServerFacts, in_form_of
+from lens_engine.servers.llama_cpp import LlamaCppServer
 from lens_engine.servers.refusal import RequestRefused
 from lens_engine.servers.scorer import EndpointScorer
+from lens_engine.servers.token_server import ServerTokenizer, TokenServer, tokenize
 from lens_engine.servers.transport import Transport
+from lens_engine.servers.vllm import VllmServer
+
+TokeniseAt = Callable[[Endpoint, Transport, str, bool], Awaitable[list[int]]]
+Describe = Callable[[Endpoint, Transport], Coroutine[Any, Any, ServerFacts]]
+Meet = Callable[[Endpoint, Transport, SegmentTokenizer | None, Path | None], Server]
+"""Learn what a server says of itself. The tokenizer is that of its model; None to ask the server. The path is the cache
+folder, as `cache_folder` takes it."""
+
+
+def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: TokeniseAt) -> Meet:
+    """How a server that takes token ids is met."""
+
+    async def ask(ask_one: Callable[..., Awaitable[Any]], endpoint: Endpoint, transport: Transport, *given: Any) -> Any:
+        with in_form_of(endpoint.kind, transport.where):
+            return await ask_one(endpoint, transport, *given)
+
+    def meet(
+        endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, _cache_dir: Path | None
+    ) -> Server:
+        facts = transport.wait(transport.start(ask(describe, endpoint, transport)))
+        tokenizer = tokenizer or ServerTokenizer(transport, partial(ask, tokenise, endpoint, transport))
+        return kind(endpoint, transport, tokenizer, facts)
+
+    return meet
+
+
+def _meet_chat(
+    endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
+) -> Server:
+    kind = SampledServer if endpoint.answers == "sampled" else ChatServer
+    return kind(endpoint, transport, tokenizer, cache_dir)
+
+
+MEET: Mapping[EndpointKind, Meet] = {
+    "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
+    "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
+    "openai-chat": _meet_chat,
+}
+
 
 _SAME_NATS, _SAME_CHAT_NATS = 0.1, 0.25
 """Least tolerance within which two sets of check scores are of one model. Servers drift from day to day."""
@@ -43,10 +86,6 @@ def open_endpoint(
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
             again.
-
-    Raises:
-        InvalidConfig: the key is not set, there is no such tokenizer, or weights are given for a chat API.
-        EndpointAway, EndpointError: the server does not answer, refuses, or failed a check.
     """
     spending = Spending(endpoint.prices)
     transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")

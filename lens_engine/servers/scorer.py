@@ -4,20 +4,92 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from lens_engine.errors import EndpointError
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 from lens_engine.scoring.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.scoring.spending import Bill, Spending
 from lens_engine.servers.conformance import Conformance, ask_block
 from lens_engine.servers.contract import Parts, ReadBatch, ReadPlan, Server
-from lens_engine.servers.flight import Answer, Flight, list_requests, list_rows
 from lens_engine.servers.transport import Transport
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+
+class Row(NamedTuple):
+    """Queries that follow one prefix, and the place of their scores in those of the block."""
+
+    row: int
+    columns: slice
+    prefix: Parts
+    queries: list[Parts]
+
+
+class Answer(NamedTuple):
+    """The answer to one prompt: a row of what a request brings."""
+
+    request: "Future[FloatArray]"
+    row: int
+
+
+class _Place(NamedTuple):
+    answer: int  #: row of the request
+    read: int  #: of the plan
+    row: int
+    column: int
+
+
+@dataclass(slots=True)
+class Flight:
+    """A block, the requests that it waits for, and the keys of the prompts for which it sent them."""
+
+    plan: ReadPlan
+    reads: list[FloatArray]  #: of each read of the plan  # [rows, columns, wanted]
+    pairs_found: int = 0
+    asked: list[bytes] = field(default_factory=list)
+    _places: dict["Future[FloatArray]", list[_Place]] = field(default_factory=dict)
+
+    def expect(self, answer: Answer, read: int, row: int, column: int) -> None:
+        """Wait for the answer, which belongs to a place of a read."""
+        self._places.setdefault(answer.request, []).append(_Place(answer.row, read, row, column))
+
+    @property
+    def requests(self) -> list["Future[FloatArray]"]:
+        """Those that it sent, and those of other blocks."""
+        return list(self._places)
+
+    @property
+    def has_landed(self) -> bool:
+        return all(request.done() for request in self._places)
+
+    def fill_in(self, found: Sequence[FloatArray]) -> None:
+        """Put what the requests brought where it belongs."""
+        for values, places in zip(found, self._places.values(), strict=True):
+            for answer, read, row, column in places:
+                self.reads[read][row, column] = values[answer]
+
+
+def list_rows(server: Server, block: Block) -> list[Row]:
+    """The prefixes of a block, each with the queries after it: all queries or, in a paired block, its own alone."""
+    encoded = server.encode(block.prefixes, block.queries)
+    if not block.is_paired:
+        return [Row(row, slice(0, len(queries)), prefix, queries) for row, (prefix, queries) in enumerate(encoded)]
+    return [
+        Row(0, slice(place, place + 1), prefix, queries[place : place + 1])
+        for place, (prefix, queries) in enumerate(encoded)
+    ]
+
+
+def list_requests(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
+    """The requests of all flights, each once."""
+    return list(dict.fromkeys(request for flight in flights for request in flight.requests))
+
 
 CHECK_EVERY = 1_000
 """Requests between two looks at whether the server still answers as at connection."""
@@ -145,11 +217,7 @@ class EndpointScorer:
         return flight
 
     def _land(self, flying: deque[Flight], coming: dict[bytes, Answer], label_spans: Sequence[str]) -> LabelLogProbs:
-        """Wait for the answers of the first block, and take it out.
-
-        Raises:
-            EndpointError: as `score_blocks`.
-        """
+        """Wait for the answers of the first block, and take it out."""
         flight = flying[0]
         flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
         flying.popleft()
@@ -180,11 +248,7 @@ class EndpointScorer:
         return values.astype(np.float64)
 
     def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
-        """Number of tokens of each prompt  # [rows, columns].
-
-        Raises:
-            PromptTooLong: as `LabelScorer.score`.
-        """
+        """Number of tokens of each prompt  # [rows, columns]."""
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
         check = check_pair_lengths if block.is_paired else check_prompt_lengths
@@ -193,11 +257,7 @@ class EndpointScorer:
         return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
 
     def _check_again(self) -> None:
-        """Ask one of the known prompts again; all, if the model may answer some otherwise.
-
-        Raises:
-            EndpointError: the server answers otherwise than at connection.
-        """
+        """Ask one of the known prompts again; all, if the model may answer some otherwise."""
         block, spans = self._server.check
         queries = block.queries if self.conformance.forgiven else block.queries[:1]
         found = ask_block(self._server, self._transport, Block(block.prefixes, queries), spans)

@@ -1,17 +1,25 @@
 """What the servers that take token ids have in common: one tokenizer for prompts and label words, and the trie."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lens_engine.errors import EndpointError, InvalidDataset
 from lens_engine.scoring.base import Block, Prefix
-from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.scoring.tokenization import SegmentTokenizer, leading_special_tokens
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
-from lens_engine.servers.contract import Part, Parts, ReadBatch, ReadPlan, ServerFacts
-from lens_engine.servers.reads import in_form_of, pick_values, plan_reads
+from lens_engine.servers.contract import (
+    Part,
+    Parts,
+    ReadBatch,
+    ReadPlan,
+    ServerFacts,
+    in_form_of,
+    pick_values,
+    plan_reads,
+)
 from lens_engine.servers.transport import Transport
 from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
@@ -95,9 +103,6 @@ class TokenServer:
         """
         Args:
             counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
-
-        Raises:
-            EndpointError: the server counted other tokens than Lens sent.
         """
         sent = sum(map(len, batch.prompts))
         if counted is not None and counted != sent:
@@ -108,11 +113,7 @@ class TokenServer:
 
 
 def read_context(endpoint: Endpoint, said: object, where: str) -> int:
-    """The context (tokens): that of the endpoint, or else what the server says.
-
-    Raises:
-        EndpointError: neither says it.
-    """
+    """The context (tokens): that of the endpoint, or else what the server says."""
     context = endpoint.context or (said if isinstance(said, int) and said <= _LARGEST else 0)
     if context < 1:
         raise EndpointError(f"{where} does not say how long a prompt may be; give the context of the endpoint (tokens)")
@@ -140,12 +141,44 @@ async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special:
 
 
 def read_tokens(answer: Any) -> list[int]:
-    """The token ids of an answer.
-
-    Raises:
-        KeyError, TypeError, ValueError: it has none.
-    """
+    """The token ids of an answer."""
     tokens = [int(token) for token in answer["tokens"]]
     if any(not 0 <= token <= _LARGEST for token in tokens):
         raise ValueError("a token id is out of range")
     return tokens
+
+
+Tokenise = Callable[[str, bool], Awaitable[list[int]]]
+"""Token ids of a text, with or without the special tokens before and after it."""
+
+_AT_A_TIME = 256
+
+
+class ServerTokenizer(SegmentTokenizer):
+    """A `SegmentTokenizer` that asks for each new text once."""
+
+    def __init__(self, transport: Transport, tokenise: Tokenise) -> None:
+        self._transport = transport
+        self._ask = tokenise
+        plain, line, both, whole = self._ask_all([("a", False), ("\n", False), ("\na", False), ("a", True)])
+        if line + plain != both:
+            raise EndpointError(
+                f"the tokenizer of {transport.where} puts a space before every text; name the model's own tokenizer "
+                "(tokenizer)"
+            )
+        self.leading_tokens = leading_special_tokens(plain, whole)
+        self._prepare_cache()
+
+    @property
+    def distinguishes_first(self) -> bool:
+        return False
+
+    def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:  # noqa: ARG002  both are alike
+        for start in range(0, len(texts), _AT_A_TIME):
+            yield from self._ask_all([(text, False) for text in texts[start : start + _AT_A_TIME]])
+
+    def _ask_all(self, asked: Sequence[tuple[str, bool]]) -> list[list[int]]:
+        return self._transport.wait_all([self._transport.start(self._ask_one(*one)) for one in asked])
+
+    async def _ask_one(self, text: str, special: bool) -> list[int]:
+        return await self._ask(text, special)

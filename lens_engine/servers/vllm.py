@@ -9,7 +9,7 @@ from typing import Any
 from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.contract import Part, ReadBatch, ServerFacts
-from lens_engine.servers.server_words import read_name
+from lens_engine.servers.refusal import read_name
 from lens_engine.servers.token_server import TokenServer, find_model, read_context
 from lens_engine.servers.transport import Transport
 

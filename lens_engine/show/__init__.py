@@ -16,7 +16,7 @@ documents      HTML, notebooks; the templates and the stylesheet
 markdown       escaped text in Markdown, for an export
 """
 
-from lens_engine.classifier.predictions import Predictions
+from lens_engine.classifier.classifier import Predictions
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_fragment

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import CostEstimate, PresetPlan
+from lens_engine.metering.prices import Cost
 from lens_engine.result import RowCounts
 from lens_engine.scoring.spending import Bill, Paid
 from lens_engine.show.table import NOTHING, Table

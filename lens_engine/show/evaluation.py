@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lens_engine.result.evaluation import EvaluationResult, PairedComparison
+from lens_engine.result.parts import EvaluationResult, PairedComparison
 from lens_engine.show.figures import tabulate_shares
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import ALWAYS_THE_LARGEST, show_accuracy, show_f1, show_figure

@@ -2,7 +2,7 @@
 
 import json
 
-from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
+from lens_engine.classifier.candidates import MOST_SUSPICIOUS
 from lens_engine.result import Payment, SelectionResult, SupportExamples
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples

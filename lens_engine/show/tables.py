@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lens_engine.classifier.predictions import Predictions
+from lens_engine.classifier.classifier import Predictions
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import name_use, show_figure

@@ -64,10 +64,6 @@ class ChatTask(Task):
     chat: ChatForm = field(kw_only=True)
 
     def __init__(self, task: Task, chat: ChatForm) -> None:
-        """
-        Raises:
-            InvalidVerbalizer: the form has not one answer for each label.
-        """
         super().__init__(task.template, task.verbalizer, task.separator, instruction=task.instruction)
         if len(chat.answers) != len(task.labels):
             raise InvalidVerbalizer(f"{len(task.labels)} labels have {len(chat.answers)} answers", field="task.chat")
@@ -113,11 +109,7 @@ def ask_for_words(task: Task, answers: Sequence[str], *, is_sampled: bool = Fals
 
 
 def ask_for_letters(task: Task) -> ChatTask:
-    """The task as a chat that answers with a letter for each label: A, B, C.
-
-    Raises:
-        InvalidVerbalizer: there are more than `MOST_LETTERS` labels.
-    """
+    """The task as a chat that answers with a letter for each label: A, B, C."""
     words = task.verbalizer.words
     if len(words) > MOST_LETTERS:
         raise InvalidVerbalizer(

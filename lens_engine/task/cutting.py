@@ -23,9 +23,6 @@ class TextCutter:
         """The beginning of a text, whose rendered form has this number of tokens.
 
         It is found by bisection, from the place that the mean length of a token suggests: texts may be very long.
-
-        Raises:
-            PromptTooLong: a demonstration has more tokens even without a text.
         """
         if tokens <= self.most:
             return text

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.task.unicode_form import fold_text
+from lens_engine.task.text_checks import fold_text
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 
@@ -23,10 +23,6 @@ def list_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     Args:
         texts: a list, tuple, array `[texts]` or Series of strings.
         name: what the caller calls them, for a message.
-
-    Raises:
-        TypeError: `texts` is a single string, a mapping or no sequence, or an item is no string.
-        InvalidDataset: `texts` is a table, or a text is empty or has spaces only.
     """
     if isinstance(texts, str | bytes):
         raise TypeError(f"{name} is a single string, which would be read letter by letter; write [{name}]")
@@ -55,11 +51,6 @@ def list_examples(given: Iterable[Any], field: str = "dataset") -> Sequence[Exam
             DataFrame or mapping with these columns; or a tuple of two columns: texts and labels, each a list, array or
             Series.
         field: name of the dataset in error messages.
-
-    Raises:
-        TypeError: `given` or a row has another form; the message names the row.
-        InvalidDataset: a column is missing, the columns differ in length, a text is empty, or a text or label is
-            missing.
     """
     if isinstance(given, list | tuple) and all(isinstance(one, Example) for one in given):
         return given
@@ -121,10 +112,6 @@ def _make_example(row: int, one: Any, field: str) -> Example:
 
 
 def refuse_swapped(examples: Sequence[Example], field: str = "dataset") -> None:
-    """
-    Raises:
-        InvalidDataset: most labels occur once, and most texts are repeated.
-    """
     num_labels, num_texts = (len({getattr(one, name) for one in examples}) for name in (_LABEL, _TEXT))
     if num_labels > 0.8 * len(examples) and 2 * num_texts <= len(examples):
         raise InvalidDataset(

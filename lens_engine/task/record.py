@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from lens_engine.task.chat import ChatForm, ChatTask
-from lens_engine.task.label_end import EndedTask, find_label_end
-from lens_engine.task.template import Task, Template
+from lens_engine.task.template import EndedTask, Task, Template, find_label_end
 from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Record
 

@@ -6,8 +6,7 @@ from typing import Any
 from lens_engine.config import Use
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
-from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool
+from lens_engine.retrieval.pool import Pool, PromptForm
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task

@@ -4,9 +4,8 @@ from typing import Any
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.candidates import CandidateName, TestedClassifier
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import BagOfWordsHead, PriorHead, StatesAndWordsHead, StatesHead
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.metering.progress import Progress

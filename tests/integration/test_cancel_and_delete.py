@@ -9,7 +9,7 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
 from app.store.tables import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of

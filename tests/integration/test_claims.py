@@ -17,7 +17,7 @@ from app.store.database import Database
 from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, make_csv, make_result, make_rows, make_spec, make_submission

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from lens_engine.config import FormKind
-from lens_engine.evaluation.rows import predict_rows
+from lens_engine.evaluation.batches import predict_rows
 from lens_engine.evaluation.table import shorten
 from lens_engine.opening import open_model
 from lens_engine.reading import TextRow

@@ -18,7 +18,7 @@ from app.store.prompts import pack_pool, unpack_pool
 from lens_engine.config import USES, Use
 from lens_engine.result import SelectionResult
 from lens_engine.retrieval.pool import Pool
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.task.chat import ask_for_letters, ask_for_words
 from lens_engine.task.template import Task
 from lens_engine.task.text_checks import NUL, is_blank

@@ -11,8 +11,7 @@ from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.store.database import Database
 from app.store.tables import Report
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease
 from app.store.database import Database
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason

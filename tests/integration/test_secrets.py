@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from app.logs import make_formatter
 from app.settings import Settings
 from app.store.database import Database
-from app.store.prompt_tables import Base
+from app.store.tables import Base
 from tests.api_keys import headers_of, key_of
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_rows, make_spec, make_submission

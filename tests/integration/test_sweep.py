@@ -20,7 +20,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobId, JobQueue
 from app.store.tables import IdempotencyKey, Job
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission

@@ -15,9 +15,9 @@ from lab.benchmarks.measuring import largest_delta
 from lab.benchmarks.models import LoadedModel, ModelFamily, random_model, random_shape, train_tokenizer
 from lab.benchmarks.texts import corpus_task, generate_examples
 from lab.benchmarks.workloads import WORKLOADS, build_work
+from lens_engine.local.executor_choice import TOLERANCE
 from lens_engine.local.load import scorer_from_model
-from lens_engine.local.number_format import choose_dtype
-from lens_engine.local.self_check import TOLERANCE
+from lens_engine.local.torch_choices import choose_dtype
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem

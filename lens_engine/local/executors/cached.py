@@ -15,11 +15,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
-from lens_engine.local.executors.head import float32_logits
-from lens_engine.local.executors.rows import LabelReads, Row, batch_rows, chains_of, pad_rows
-from lens_engine.local.executors.state_reads import StateReads, by_pair
-from lens_engine.local.executors.states import StateTap
+from lens_engine.local.executors.base import ExecutorName, StateTap, TokenCounters, Workload, sum_label_words
+from lens_engine.local.executors.rows import (
+    LabelReads,
+    Row,
+    StateReads,
+    batch_rows,
+    by_pair,
+    chains_of,
+    float32_logits,
+    pad_rows,
+)
 from lens_engine.types import LabelLogProbs, States
 
 

@@ -11,14 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lens_engine.local.executors.attention import attend_portable, merge_into
-from lens_engine.local.executors.flat_row import FlatRow
-from lens_engine.local.executors.held_prefixes import KeyValues
-from lens_engine.local.executors.in_turn import Heads
+from lens_engine.local.executors.in_turn import FlatRow, Heads, KeyValues
 from lens_engine.local.executors.packing import Group
-from lens_engine.local.executors.ranges import ends_of
-from lens_engine.local.executors.transfer import upload
-from lens_engine.local.executors.varlen import AttendSequences, Sequences, UnsupportedHeads, takes_heads
+from lens_engine.local.executors.transfer import ends_of, upload
+from lens_engine.local.executors.varlen import (
+    AttendSequences,
+    Sequences,
+    UnsupportedHeads,
+    attend_portable,
+    merge_into,
+    takes_heads,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,7 @@ class EndToEnd:
     to_keep: tuple[tuple[slice, KeyValues], ...]  #: prefixes of this row that a later forward needs
 
     def attend(self, heads: Heads, scaling: float, layer: int) -> Tensor:
-        """Attention of the whole row  # [1, tokens, heads, size].
-
-        Raises:
-            UnsupportedHeads: the kernel does not support the size of the heads.
-        """
+        """Attention of the whole row  # [1, tokens, heads, size]."""
         if not takes_heads(heads[0], heads[2]):
             raise UnsupportedHeads(f"the kernel does not take heads of {heads[0].shape[-1]}")
         query, key, value = (tensor[0].transpose(0, 1) for tensor in heads)  # [tokens, heads, size]

@@ -20,14 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lens_engine.local.executors.base import ExecutorName, TokenCounters, Workload, read_log_probs, sum_label_words
-from lens_engine.local.executors.head import float32_logits
-from lens_engine.local.executors.held_prefixes import ALL_LAYERS, HeldPrefixes, KeyValues
-from lens_engine.local.executors.layout import Layouts, PackedInputs
-from lens_engine.local.executors.packed_attention import PackedExecutionError
+from lens_engine.local.executors.base import (
+    ExecutorName,
+    StateTap,
+    TokenCounters,
+    TokenRanges,
+    Workload,
+    read_log_probs,
+    sum_label_words,
+)
+from lens_engine.local.executors.in_turn import KeyValues
+from lens_engine.local.executors.layout import ALL_LAYERS, HeldPrefixes, Layouts, PackedExecutionError, PackedInputs
 from lens_engine.local.executors.packing import Forward, plan
-from lens_engine.local.executors.state_reads import by_pair
-from lens_engine.local.executors.states import StateTap, TokenRanges
+from lens_engine.local.executors.rows import by_pair, float32_logits
 from lens_engine.local.executors.transfer import download
 from lens_engine.local.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
 from lens_engine.local.executors.window import find_window
@@ -68,11 +73,7 @@ class PackedExecutor:
 
     @cached_property
     def window(self) -> int | None:
-        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit.
-
-        Raises:
-            PackedExecutionError: the executor cannot run the model.
-        """
+        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit."""
         with self._attention.on():
             return find_window(self._model)
 
@@ -209,11 +210,7 @@ class _AttentionSwitch:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """A context in which the model uses `packed_attention`; afterwards it has its own attention function again.
-
-        Raises:
-            PackedExecutionError: the architecture does not take another attention function.
-        """
+        """A context in which the model uses `packed_attention`; afterwards it has its own attention function again."""
         if self._own is None:
             self._own = self._find_own()
         for config, _ in self._own:

@@ -7,18 +7,20 @@ a node in several chains is read from the first chain.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from lens_engine.local.executors.base import read_log_probs
+from lens_engine.local.executors.base import StateTap, TokenRanges, Workload, read_log_probs
 from lens_engine.local.executors.packing import order_by_length
-from lens_engine.local.executors.transfer import upload
+from lens_engine.local.executors.transfer import IntArray, upload
 from lens_engine.scoring.labels import ROOT, LabelTrie
 from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import States
 
 _MOST_PADDING = 1.75
 """Largest ratio of the longest to the shortest row of a batch. A smaller ratio means less padding but more forwards."""
@@ -130,3 +132,69 @@ def _before_head(model: Any, change: Callable[[Tensor], Tensor]) -> Iterator[Non
         yield
     finally:
         hook.remove()
+
+
+def by_pair(states: States) -> NDArray[np.float32]:
+    """A view of the states after one prefix, by pair  # [1, queries, layers, poolings, size]."""
+    return states.transpose(2, 0, 1, 3)[np.newaxis]
+
+
+@dataclass(frozen=True, slots=True)
+class StateReads:
+    """The states that are read off a batch of rows: those of each row's query."""
+
+    tap: StateTap
+    layers: Sequence[int]
+    ranges: TokenRanges
+    places: tuple[IntArray, ...]  #: prefix and query of each row
+
+    @classmethod
+    def of(cls, tap: StateTap, layers: Sequence[int], work: Workload, rows: Sequence[Row]) -> "StateReads":
+        prefixes, queries = np.array([row.pair for row in rows], np.int64).T
+        lengths = np.array([len(work.queries[query]) for query in queries], np.int64)
+        longest = max(len(row.tokens) for row in rows)
+        last = longest * np.arange(len(rows)) + np.array([row.label_position for row in rows], np.int64)
+        return cls(tap, layers, TokenRanges.of(last + 1 - lengths, lengths, tap.device), (prefixes, queries))
+
+    def run(self, **inputs: Any) -> Tensor:
+        return self.tap.run(self.layers, self.ranges, **inputs)
+
+
+_BLOCK_ROWS = 8192
+"""Rows of the head converted at a time: some megabytes. A float32 copy of the whole head may take gigabytes."""
+
+
+# In bfloat16, logits of about 30 have steps of 1/8, so different labels often get equal logits. The head runs
+# only at label positions, so float32 products there cost little.
+@contextmanager
+def float32_logits(model: Any) -> Iterator[None]:
+    """A context in which the model gives float32 logits. It has no effect on a float32 model or an unusual head."""
+    head = model.get_output_embeddings()
+    if not isinstance(head, nn.Linear) or head.weight.dtype == torch.float32 or "forward" in vars(head):
+        yield
+        return
+    head.forward = partial(project, head)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del head.forward
+
+
+def project(head: nn.Linear, hidden: Tensor) -> Tensor:
+    """`logits  # [..., vocabulary]` float32 of `hidden  # [..., size]`."""
+    flat = hidden.flatten(0, -2)
+    if flat.is_cuda and flat.dtype == head.weight.dtype and len(flat) > 0:  # exact products, and many times as fast
+        logits = torch.mm(flat, head.weight.T, out_dtype=torch.float32)
+    else:
+        logits = _multiply_in_blocks(flat.float(), head.weight)
+    if head.bias is not None:
+        logits += head.bias.float()
+    return logits.view(*hidden.shape[:-1], head.out_features)
+
+
+def _multiply_in_blocks(hidden: Tensor, weights: Tensor) -> Tensor:
+    logits = hidden.new_empty(len(hidden), len(weights))
+    for start in range(0, len(weights), _BLOCK_ROWS):
+        end = start + _BLOCK_ROWS
+        logits[:, start:end] = hidden @ weights[start:end].float().T
+    return logits

@@ -1,9 +1,4 @@
-"""Copies between host and device that do not wait for the device.
-
-On CUDA a copy from ordinary memory waits until the device has done all its work, and so does reading a result. A copy
-from or to pinned memory is queued like a kernel, so the host can prepare the next forward meanwhile. On a processor
-nothing is copied.
-"""
+"""Copies between host and device that do not wait for the device, and ranges of tokens laid end to end."""
 
 from collections.abc import Callable, Sequence
 
@@ -45,3 +40,20 @@ def download(values: Tensor) -> Callable[[], NDArray[np.float32]]:
         return copied
 
     return wait
+
+
+def ends_of(lengths: IntArray) -> IntArray:
+    """0, and where each of the lengths ends when they are laid end to end."""
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def sum_before(lengths: IntArray) -> IntArray:
+    """The sum of all lengths before each."""
+    sums: IntArray = np.cumsum(lengths) - lengths
+    return sums
+
+
+def join_ranges(starts: IntArray, lengths: IntArray) -> IntArray:
+    """The numbers of the ranges (start, length), one range after another."""
+    joined: IntArray = np.repeat(starts - sum_before(lengths), lengths) + np.arange(int(lengths.sum()))
+    return joined

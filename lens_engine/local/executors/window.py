@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from lens_engine.local.executors.base import Executor, ExecutorName, Workload
-from lens_engine.local.executors.layout import Layouts
-from lens_engine.local.executors.packed_attention import PackedExecutionError
+from lens_engine.local.executors.base import Executor, ExecutorName, StateTap, Workload
+from lens_engine.local.executors.layout import Layouts, PackedExecutionError
 from lens_engine.local.executors.packing import plan
-from lens_engine.local.executors.states import StateTap
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import LabelLogProbs, States
 
@@ -29,9 +27,6 @@ def find_window(model: Any) -> int | None:
 
     Two places are asked, because either may be silent: the config, and what each layer tells the attention function of
     one token.
-
-    Raises:
-        PackedExecutionError: the config names layers that are of neither kind, or gives no length of a window.
     """
     windows = set[int]()
     if (configured := _read_window(model.config.get_text_config())) is not None:

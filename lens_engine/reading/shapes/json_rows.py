@@ -11,11 +11,17 @@ from typing import Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import LABEL_NAMES, TEXT_NAMES, find_usual, is_usual, name_positions
 from lens_engine.reading.limits import DatasetEmpty, row_too_long
-from lens_engine.reading.strict_json import LooseJson, scan_row
+from lens_engine.reading.strict_json import LooseJson, _make_decoder, _refuse_constant, scan_row
 from lens_engine.reading.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
 from lens_engine.reading.text_file import UNDECODED, TextFile, quote_around, show_encoding, tell_place
 from lens_engine.task.text_checks import show_names
 from lens_engine.task.wording import show_count
+
+"""Most objects and lists within each other. Stores and other readers recurse, and each gives up at another depth."""
+
+
+_STRICT, _OF_ROWS = _make_decoder(_refuse_constant), _make_decoder(lambda _: None)
+
 
 _BLANKS, _BETWEEN = " \t\r\n", re.compile(r"[ \t\r\n,]*")
 _TEXTS = ("patterns", "utterances", "examples", "phrases", "text")  #: what a chatbot calls the texts of an intent

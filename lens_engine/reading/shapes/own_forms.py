@@ -101,12 +101,7 @@ def _read_rasa(intents: list[Any]) -> Iterator[Row]:
 
 
 def _load(file: TextFile) -> Any:
-    """The value of a file of YAML, with strings for all that is no list or object.
-
-    Raises:
-        DatasetTooLarge: a list has more items than a dataset rows, or the file far more values.
-        yaml.YAMLError: it is no YAML, is nested too deeply, or repeats parts by their names.
-    """
+    """The value of a file of YAML, with strings for all that is no list or object."""
     root: list[Any] = []
     stack: list[Any] = [root]
     keys: list[Any] = [None]

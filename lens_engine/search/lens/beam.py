@@ -12,9 +12,9 @@ import numpy as np
 
 from lens_engine.config import SearchOptions
 from lens_engine.search.lens.diversity import Affinity, exchange
+from lens_engine.search.objective import Score, rank_key
 from lens_engine.search.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.search.ranker import Finished, Outcome
-from lens_engine.search.score import Score, rank_key
 from lens_engine.types import FloatArray, IndexArray, Permutation
 
 Judge = Callable[[Sequence[Permutation]], list[Outcome]]

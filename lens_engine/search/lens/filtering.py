@@ -9,7 +9,7 @@ from lens_engine.config import FilteringOptions
 from lens_engine.metering.meter import Meter
 from lens_engine.plan import FilterRound
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
-from lens_engine.scoring.floors import check_floors, has_floors
+from lens_engine.scoring.limits import check_floors, has_floors
 from lens_engine.search.lens.infoscore import contributions, info_scores
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray

@@ -13,16 +13,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.randomness import make_generator
 from lens_engine.search.judgement import EvaluationRows
 from lens_engine.search.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.search.lens.diversity import Affinity
 from lens_engine.search.lens.filtering import Filter, FilterState
-from lens_engine.search.objective import make_objective
+from lens_engine.search.objective import Score, make_objective, rank_key
 from lens_engine.search.ranker import Ranker
-from lens_engine.search.score import Score, rank_key
 from lens_engine.search.setup import Findings, LensRows, Setup
 from lens_engine.types import Permutation, Phase
 

@@ -13,7 +13,7 @@ from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import RUN_JOB, JobId
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result

@@ -17,7 +17,7 @@ from app.store.database import Database
 from app.store.tables import StoredCheckpoint
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, execute_job, run_sql

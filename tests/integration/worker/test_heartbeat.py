@@ -14,7 +14,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import Database
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.support.ui import Select
 
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from tests.browser.page import Page
 from tests.browser.states import open_state, run
 from tests.integration.conftest import Selections

@@ -12,8 +12,7 @@ from redis import Redis
 from sqlalchemy import text
 from starlette.responses import JSONResponse
 
-from app.store.prompt_tables import Base
-from app.store.tables import Status
+from app.store.tables import Base, Status
 from tests.e2e.processes import ROOT, Worker
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until

@@ -15,13 +15,20 @@ import numpy as np
 import pytest
 import torch
 
-from lens_engine.cluster.actor import ActorReport, ScoringActor, Setup
-from lens_engine.cluster.placement import Placement, find_place
-from lens_engine.cluster.scorer import AHEAD, MAX_LOSSES, RayScorer
+from lens_engine.cluster.scorer import (
+    AHEAD,
+    MAX_LOSSES,
+    ActorReport,
+    Placement,
+    RayScorer,
+    ScoringActor,
+    Setup,
+    find_place,
+)
 from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
 from lens_engine.local.load import load_scorer
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.local.surroundings import describe_surroundings
+from lens_engine.local.torch_choices import describe_surroundings
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import Block, ParallelScorer, score_block
 from lens_engine.scoring.interruption import interrupted_by

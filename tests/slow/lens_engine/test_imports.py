@@ -1,8 +1,16 @@
+import copy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import lens_engine
+from lens_engine import LanguageModel, Problem, estimate_cost, select_support_examples, suggest
+from lens_engine.config import SelectionConfig
+from lens_engine.testing import TableScorer
 
 _ROOT = Path(lens_engine.__file__).parent
 _WITH_TORCH = (
@@ -75,3 +83,91 @@ def test_importing_the_package_alone_imports_none_of_its_modules() -> None:
     outcome = run_python("import sys, lens_engine; print([n for n in sys.modules if n.startswith('lens_engine.')])")
 
     assert outcome.stdout.strip() == "['lens_engine.version']"
+
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def config(make_config: Make) -> SelectionConfig:
+    found: SelectionConfig = make_config(search={"iterations": 1}, classifier={"kind": "auto"})
+    return found
+
+
+def test_language_model_stands_for_its_scorer_everywhere(
+    problem: Problem, config: SelectionConfig, make_planted_scorer: Make, tmp_path: Path
+) -> None:
+    scorer = make_planted_scorer()
+    model = LanguageModel(scorer)
+
+    result = select_support_examples(problem, model, config, progress=False)
+
+    assert result.digest == select_support_examples(problem, scorer, config, progress=False).digest
+    assert estimate_cost(problem, model, config).phases == estimate_cost(problem, scorer, config).phases
+    assert result.classifier is not None
+    texts = ["day1 sunny quality50 difficulty50"]
+    assert result.classifier.predict(texts, model).labels == result.classifier.predict(texts, scorer).labels
+    path = tmp_path / "train.csv"
+    path.write_text("text,label\n" + "".join(f"day {row},{'ab'[row % 2]}\n" for row in range(60)))
+    costs = [plan.cost for plan in suggest(path, model).plans]
+    assert costs == [plan.cost for plan in suggest(path, scorer).plans]
+    assert costs[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("smollm2-135m-instruct", r"type str; give open_model\('smollm2-135m-instruct'\), or a LabelScorer"),
+        (None, "type NoneType; give the model that open_model returns"),
+        (3, "type int; give the model that open_model returns"),
+    ],
+)
+def test_no_model_is_a_type_error(model: Any, message: str, problem: Problem, config: SelectionConfig) -> None:
+    for act in (select_support_examples, estimate_cost):
+        with pytest.raises(TypeError, match=message):
+            act(problem, model, config)
+
+
+@pytest.mark.parametrize("act", [select_support_examples, estimate_cost])
+def test_examples_where_a_problem_is_meant_are_a_type_error(act: Any, problem: Problem, config: Any) -> None:
+    with pytest.raises(TypeError, match=r"the problem is of type list; write Problem\(Task\.for_examples\(examples\)"):
+        act(list(problem.examples), TableScorer(), config)
+
+
+@pytest.mark.parametrize("act", [select_support_examples, estimate_cost])
+def test_preset_where_a_config_is_meant_is_a_type_error(act: Any, problem: Problem) -> None:
+    with pytest.raises(TypeError, match=r"the config is of type str; write resolve_config\(preset, options\)"):
+        act(problem, TableScorer(), "quick")
+
+
+def test_cost_is_shown_in_a_line_and_in_a_notebook(problem: Problem, config: SelectionConfig) -> None:
+    estimate = estimate_cost(problem, TableScorer(), config)
+    cost = estimate.total
+    assert repr(estimate).startswith(f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens, about ")
+    page = estimate._repr_html_()
+    assert page.count("<table>") == 2
+    assert "\u00a0% of the labelled rows of this run" in page
+
+
+def test_suggestion_is_shown_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    path.write_text("message,topic\n" + "".join(f"day {row} of all,{'ab'[row % 2]}\n" for row in range(20)))
+    assert repr(suggest(path)) == (
+        "Suggestion(20 rows, texts in column 'message', labels in column 'topic', 2 labels, "
+        "presets that can run: quick, standard, paper)"
+    )
+
+
+def test_copies_of_a_language_model_are_the_model() -> None:
+    model = LanguageModel(TableScorer())
+    assert copy.deepcopy([model])[0] is model
+    assert repr(model) == "LanguageModel(table, float32, cpu)"
+
+
+def test_names_can_be_completed_before_they_are_imported() -> None:
+    code = "import sys, lens_engine; print(*dir(lens_engine)); print(*(n for n in sys.modules if n == 'numpy'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names, numpy = done.stdout.splitlines()
+    assert set(lens_engine.__all__) <= set(names.split())
+    assert numpy == ""
+    assert sorted(lens_engine.__all__) == sorted(lens_engine._HOME)

@@ -12,7 +12,7 @@ from lens_engine.presets import PRESETS
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem, digest_examples
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.testing import TableScorer

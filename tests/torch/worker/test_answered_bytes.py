@@ -11,9 +11,8 @@ from app.answering.remote import Subject
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
-from lens_engine.evaluation.rows import BATCH_ROWS, Prediction
-from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool, Retrieval
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction
+from lens_engine.retrieval.pool import Pool, PromptForm, Retrieval
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example

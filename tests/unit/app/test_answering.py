@@ -11,7 +11,7 @@ from app.answering.models import Models
 from app.answering.remote import Subject
 from app.errors import AppError, Busy, ModelUnusable
 from lens_engine.errors import NonFiniteScore
-from lens_engine.evaluation.rows import BATCH_ROWS, predict_rows
+from lens_engine.evaluation.batches import BATCH_ROWS, predict_rows
 from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer
 from tests.subjects import Tables, ask, make_classifier

@@ -6,7 +6,7 @@ import pytest
 
 from app.lifecycle.spec import StoredSpec
 from lens_engine.config import SelectionConfig
-from lens_engine.task.combinations import Wordings, combine_wordings, read_templates
+from lens_engine.task.request import Wordings, combine_wordings, read_templates
 from lens_engine.task.template import Task
 from lens_engine.task.verbalizer import Verbalizer
 

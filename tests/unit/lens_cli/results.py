@@ -3,9 +3,8 @@
 from typing import Any
 
 from lens_engine.classifier.candidates import CandidateName, TestedClassifier
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.result import (

@@ -7,7 +7,7 @@ import pytest
 
 from lens_cli.asked_model import ChosenModel, ServerOptions, describe_opening
 from lens_cli.refusals import Refusal, RefusedInput, name_flags, refusing
-from lens_engine.classifier.prompt import ModelRecord
+from lens_engine.classifier.classifier import ModelRecord
 from lens_engine.errors import BudgetSpent, EndpointAway, EndpointError, InvalidConfig
 from lens_engine.scoring.base import SERVER
 from lens_engine.scoring.spending import TokenPrices

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples, write_export
-from lens_engine.exports.promptfoo import escape
+from lens_engine.exports.formats import escape
 from lens_engine.result import SupportExample
 from lens_engine.task.chat import ask_for_words
 from lens_engine.task.record import TaskRecord

@@ -1,9 +1,12 @@
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lens_engine.plan import Rung, plan_rungs
+from lens_engine.config import FilteringOptions
+from lens_engine.plan import FilterRound, Rung, plan_rounds, plan_rungs
+from lens_engine.randomness import make_generator
 
 
 def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
@@ -37,3 +40,95 @@ def test_rungs_cover_the_rows_and_leave_enough_for_the_beam(
     assert rungs[0].permutations == num_permutations
     assert rungs[-1].permutations >= min(num_permutations, least)
     assert sum(rung.pairs for rung in rungs) <= num_permutations * num_rows
+
+
+def test_paper_settings_of_sst2_make_four_rounds() -> None:
+    rounds = plan_rounds(6920, FilteringOptions(rho=2.0, initial_score_size=14, keep=500))
+
+    assert [plan.score_size for plan in rounds] == [14, 28, 56, 112]
+    assert [plan.keep for plan in rounds] == [3460, 1730, 865, 500]
+    assert [plan.candidates for plan in rounds] == [6920, 3460, 1730, 865]
+    assert [plan.new_columns for plan in rounds] == [14, 14, 28, 56]
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("candidates", [501, 999, 2000, 6920])
+def test_derived_rho_gives_the_rounds_asked_for(candidates: int, rounds: int) -> None:
+    planned = plan_rounds(candidates, FilteringOptions(keep=500, rounds=rounds))
+
+    assert len(planned) <= rounds
+    assert planned[-1].keep == 500
+    assert len(planned) == rounds or candidates < 1000
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 499, 500])
+def test_few_candidates_get_one_round_on_the_last_score_set(candidates: int) -> None:
+    rounds = plan_rounds(candidates, FilteringOptions(keep=500, initial_score_size=14, rounds=4))
+
+    assert rounds == [FilterRound(candidates, score_size=112, new_columns=112, keep=candidates)]
+
+
+def test_few_candidates_with_given_rho_get_one_first_round() -> None:
+    rounds = plan_rounds(300, FilteringOptions(keep=500, initial_score_size=14, rho=2.0))
+
+    assert rounds == [FilterRound(300, score_size=14, new_columns=14, keep=300)]
+
+
+def test_score_set_doubles_where_candidates_hardly_shrink() -> None:
+    rounds = plan_rounds(600, FilteringOptions(keep=500, initial_score_size=14, rounds=3))
+
+    assert [plan.score_size for plan in rounds] == [14, 28, 56]
+
+
+def test_score_set_stops_growing_at_its_limit() -> None:
+    options = FilteringOptions(rho=2.0, keep=10, initial_score_size=8, max_score_size=20)
+
+    assert [plan.score_size for plan in plan_rounds(160, options)] == [8, 16, 20, 20]
+    assert [plan.new_columns for plan in plan_rounds(160, options)] == [8, 8, 4, 0]
+
+
+def test_small_score_set_limits_every_round() -> None:
+    rounds = plan_rounds(160, FilteringOptions(rho=2.0, keep=10, initial_score_size=8), max_score_size=5)
+
+    assert [plan.score_size for plan in rounds] == [5, 5, 5, 5]
+    assert sum(plan.pairs for plan in rounds) == 160 * 5
+
+
+@given(
+    candidates=st.integers(1, 20_000),
+    keep=st.integers(2, 2000),
+    rho=st.none() | st.floats(1.1, 100.0),
+    rounds=st.integers(1, 20),
+    initial=st.integers(1, 300),
+    limit=st.integers(1, 300),
+)
+def test_any_plan_shrinks_to_what_is_kept_and_scores_each_column_once(
+    candidates: int, keep: int, rho: float | None, rounds: int, initial: int, limit: int
+) -> None:
+    options = FilteringOptions(rho=rho, keep=keep, rounds=rounds, initial_score_size=initial, max_score_size=limit)
+
+    planned = plan_rounds(candidates, options)
+
+    assert planned[0].candidates == candidates
+    assert planned[-1].keep == min(keep, candidates)
+    assert sum(plan.new_columns for plan in planned) == planned[-1].score_size <= limit
+    for earlier, later in pairwise(planned):
+        assert earlier.keep == later.candidates < earlier.candidates
+        assert earlier.score_size <= later.score_size
+    if rho is None:
+        assert len(planned) <= rounds
+
+
+def test_same_seed_stage_and_step_give_the_same_numbers() -> None:
+    assert make_generator(3, "search", 2).random(5).tolist() == make_generator(3, "search", 2).random(5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("seed", "stage", "steps"), [(4, "search", (2,)), (3, "order", (2,)), (3, "search", (3,)), (3, "search", ())]
+)
+def test_any_other_seed_stage_or_step_gives_other_numbers(seed: int, stage: str, steps: tuple[int, ...]) -> None:
+    assert make_generator(seed, stage, *steps).random() != make_generator(3, "search", 2).random()
+
+
+def test_largest_seed_is_accepted() -> None:
+    assert 0.0 <= make_generator(2**63 - 1, "splits").random() < 1.0

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from lens_engine.metering.progress import Progress
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase
 from worker.heartbeat import Pending, RunMonitor
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from lens_engine.classifier import bag_of_words, log_probs
+from lens_engine.classifier import bag_of_words
 from lens_engine.classifier.bag_of_words import WordRegression, estimate_accuracy, fit_bag_of_words, pick_rows
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.types import FloatArray, IndexArray
@@ -199,7 +199,7 @@ def test_texts_are_classified_block_by_block(monkeypatch: pytest.MonkeyPatch) ->
     assert peak_of(lambda: words.judge(texts, gold)) < 1.2 * whole
     for one, other in zip(words.judge(texts, gold), RowFigures.of(found, gold), strict=True):
         np.testing.assert_array_equal(one, other)
-    monkeypatch.setattr(log_probs, "BLOCK_ROWS", rows)
+    monkeypatch.setattr("lens_engine.classifier.regression.BLOCK_ROWS", rows)
     np.testing.assert_array_equal(found, words.class_log_probs(texts))
     assert peak_of(lambda: words.class_log_probs(texts)) > 2.2 * whole
 

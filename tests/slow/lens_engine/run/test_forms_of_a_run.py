@@ -9,7 +9,7 @@ import pytest
 
 from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
-from lens_engine.evaluation.subject import PromptSubject, known_answers
+from lens_engine.evaluation.evaluation import PromptSubject, known_answers
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult

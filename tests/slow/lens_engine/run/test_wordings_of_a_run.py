@@ -10,7 +10,7 @@ from lens_engine.metering import chunks
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.state import Checkpoint
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.metering.cost import Cost
+from lens_engine.metering.prices import Cost
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.search.lens.method import Lens, LensState

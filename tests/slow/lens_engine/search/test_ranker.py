@@ -6,9 +6,8 @@ import pytest
 
 from lens_engine.plan import plan_rungs
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge
-from lens_engine.search.objective import PromptObjective
+from lens_engine.search.objective import PromptObjective, Score, rank_key
 from lens_engine.search.ranker import Dropped, Finished, Ranker
-from lens_engine.search.score import Score, rank_key
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 

@@ -14,14 +14,14 @@ from lens_engine import SelectionResult, select_support_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import EndpointError
 from lens_engine.evaluation.answers import Answers
-from lens_engine.evaluation.rows import NO_ANSWER, predict_rows
+from lens_engine.evaluation.batches import NO_ANSWER, predict_rows
 from lens_engine.exports import export_support_examples
 from lens_engine.metering.progress import SilentListener
 from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import MemoryCheckpointStore
-from lens_engine.scoring.no_answer import REFUSED, find_rows
+from lens_engine.run.state import MemoryCheckpointStore
+from lens_engine.scoring.limits import REFUSED, find_rows
 from lens_engine.servers.address import AnswerKind, Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.task.chat import read_turns

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidVerbalizer
-from lens_engine.scoring.floors import find_floors
+from lens_engine.scoring.limits import find_floors
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint
 from lens_engine.servers.scorer import EndpointScorer

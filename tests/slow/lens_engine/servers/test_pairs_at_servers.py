@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lens_engine.scoring.base import Block, score_blocks, score_pairs
-from lens_engine.scoring.floors import find_floors
+from lens_engine.scoring.limits import find_floors
 from lens_engine.scoring.spending import TokenPrices
 from lens_engine.servers.address import Endpoint, EndpointKind
 from lens_engine.servers.open_endpoint import open_endpoint

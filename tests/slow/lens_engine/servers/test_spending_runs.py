@@ -15,8 +15,8 @@ from lens_engine.opening import open_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import Checkpoint, CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import estimate_cost
+from lens_engine.run.state import Checkpoint, CheckpointStore, MemoryCheckpointStore
 from lens_engine.scoring.spending import TokenPrices
 from lens_engine.servers.address import Endpoint
 from lens_engine.servers.open_endpoint import open_endpoint

@@ -15,8 +15,8 @@ from lens_engine.presets import PRESETS
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.show.estimate import describe_estimate
 from lens_engine.suggestion.suggest import suggest_for_rows
-from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.task.template import Task
+from lens_engine.task.verbalizer import DEFAULT_TEMPLATE
 from lens_engine.testing import TableScorer
 
 PRAISE, BLAME = ("warm", "fine", "sharp", "tender"), ("dull", "flat", "loud", "empty")

@@ -7,9 +7,9 @@ import pytest
 from safetensors import safe_open
 
 from lens_engine.local.load import load_scorer
+from lens_engine.local.model_files import find_token_counter
 from lens_engine.local.model_reader import open_files, quiet_transformers
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.local.token_counter import find_token_counter
 
 PREFIXES = [
     (),

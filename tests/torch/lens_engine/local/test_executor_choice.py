@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.local.executor_choice import disagreement, make_check_workload, run_check
 from lens_engine.local.executors import PackedExecutor, PlainExecutor, TokenCounters
-from lens_engine.local.executors.packed_attention import PackedExecutionError
+from lens_engine.local.executors.layout import PackedExecutionError
 from lens_engine.local.load import load_scorer
-from lens_engine.local.self_check import disagreement, make_check_workload, run_check
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]

@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from lens_engine.errors import OutOfMemory
-from lens_engine.local.file_check import count_weights
-from lens_engine.local.float32_room import has_room_in_float32
 from lens_engine.local.load import load_scorer
+from lens_engine.local.memory import has_room_in_float32
+from lens_engine.local.model_files import count_weights
 from lens_engine.testing import tiny_causal_lm
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 from transformers.activations import NewGELUActivation
 
-from lens_engine.local.activations import fuse_activations
 from lens_engine.local.load import load_scorer
+from lens_engine.local.model_reader import fuse_activations
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]

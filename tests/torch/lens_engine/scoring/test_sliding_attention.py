@@ -20,9 +20,9 @@ from lens_engine.local.executors import (
     WindowedExecutor,
     Workload,
 )
+from lens_engine.local.executors.base import StateTap
+from lens_engine.local.executors.layout import PackedExecutionError, packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.packed_attention import PackedExecutionError, packed_attention
-from lens_engine.local.executors.states import StateTap
 from lens_engine.local.load import load_scorer
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.tokenization import Tokens

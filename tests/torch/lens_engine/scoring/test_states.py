@@ -10,16 +10,16 @@ from transformers import AttentionInterface
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import ModelError, NonFiniteScore, PromptTooLong
 from lens_engine.local.executors import CachedExecutor, PackedExecutor, PlainExecutor, TokenCounters
+from lens_engine.local.executors.base import StateTap
+from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.packed_attention import packed_attention
-from lens_engine.local.executors.states import StateTap
 from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
+from lens_engine.scoring.asking import find_states_scorer
 from lens_engine.scoring.base import Prefix, ScorerIdentity
-from lens_engine.scoring.states import find_states_scorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import (
     TINY_ARCHITECTURES,

@@ -10,9 +10,9 @@ import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
 from lens_cli.refusals import EXIT_INVALID, Refusal
-from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.classifier import InputFormat
 from lens_engine.errors import ModelMismatch
-from lens_engine.evaluation.rows import Prediction
+from lens_engine.evaluation.batches import Prediction
 from lens_engine.evaluation.table import PredictedTable, write_table
 from lens_engine.reading import TextRow
 from lens_engine.testing import TableScorer

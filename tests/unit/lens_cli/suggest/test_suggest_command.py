@@ -22,9 +22,9 @@ from lens_engine import suggest
 from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import resolve_config
 from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
-from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
-from lens_engine.task.instructions import suggest_instructions
 from lens_engine.task.request import TaskRequest
+from lens_engine.task.template import suggest_instructions
+from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.testing import TableScorer
 
 Rows = Sequence[tuple[str, str]]

@@ -10,8 +10,8 @@ from rich.console import Console
 from lens_cli.views.result import list_ways, show_estimate, show_result, show_summary
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.config import BudgetOptions
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.estimate import CostEstimate
+from lens_engine.metering.prices import Cost
 from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prediction, Predictions, Prompt
 from lens_engine.classifier.fitting import fit_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
-from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.predictions import Prediction, Predictions
-from lens_engine.classifier.prompt import ModelRecord, Prompt
 from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.regression import normalise
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template

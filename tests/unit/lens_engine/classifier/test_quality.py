@@ -1,9 +1,23 @@
+import csv
+import io
+import tracemalloc
+
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
-from lens_engine.classifier.abstaining import measure_shares
-from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.candidates import MOST_SUSPICIOUS, find_suspicious
+from lens_engine.classifier.quality import (
+    measure_accuracy,
+    measure_macro_f1,
+    measure_quality,
+    measure_shares,
+    standard_error,
+    value_rows,
+)
+from lens_engine.exports.formats import write_suspicious_labels
 from lens_engine.randomness import make_generator
+from lens_engine.types import IndexArray
 
 
 def with_confidences(confidences: list[float]) -> np.ndarray:
@@ -57,4 +71,136 @@ def test_equal_probabilities_have_one_point() -> None:
     quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
     assert [one.model_dump() for one in quality.shares_answered] == [
         {"threshold": 0.5, "share": 1.0, "accuracy": 4 / 6}
+    ]
+
+
+def draw(seed: int, rows: int, labels: int = 4) -> tuple[IndexArray, IndexArray]:
+    """Answers and labels of rows, of which one label is rare and another never occurs."""
+    rng = make_generator(seed, "macro_f1")
+    gold = rng.choice(labels, size=rows, p=[0.6, 0.3, 0.1, 0.0])
+    return np.where(rng.random(rows) < 0.7, gold, rng.integers(labels, size=rows)), gold
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_macro_f1_is_that_of_scikit_learn_over_the_labels_that_have_rows(seed: int) -> None:
+    answers, gold = draw(seed, 30)
+    expected = f1_score(gold, answers, labels=np.unique(gold), average="macro", zero_division=0.0)
+    assert measure_macro_f1(answers, gold) == pytest.approx(expected)
+
+
+def test_macro_f1_leaves_out_labels_without_rows() -> None:
+    assert measure_macro_f1(np.array([0, 2, 1]), np.array([0, 1, 1])) == pytest.approx((1 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_of_rows_are_those_of_leaving_out_each_row(seed: int) -> None:
+    answers, gold = draw(seed, 12)
+    n = len(gold)
+    without = np.array([measure_macro_f1(np.delete(answers, row), np.delete(gold, row)) for row in range(n)])
+    values = value_rows(answers, gold, "macro_f1")
+    assert values.mean() == pytest.approx(measure_macro_f1(answers, gold))
+    assert standard_error(values) == pytest.approx(((n - 1) / n * ((without - without.mean()) ** 2).sum()) ** 0.5)
+
+
+def test_values_of_accuracy_are_the_hits() -> None:
+    answers, gold = draw(0, 50)
+    values = value_rows(answers, gold, "accuracy")
+    assert values.tolist() == (answers == gold).astype(float).tolist()
+
+
+def test_error_of_macro_f1_is_its_spread_over_samples() -> None:
+    figures, errors = [], []
+    for seed in range(400):
+        answers, gold = draw(seed, 300)
+        figures.append(measure_macro_f1(answers, gold))
+        errors.append(standard_error(value_rows(answers, gold, "macro_f1")))
+    assert np.mean(errors) == pytest.approx(np.std(figures, ddof=1), rel=0.1)
+
+
+@pytest.mark.parametrize(("answers", "gold"), [([0], [0]), ([1], [0]), ([0, 1], [0, 1]), ([1, 1], [0, 0])])
+def test_few_rows_have_finite_values(answers: list[int], gold: list[int]) -> None:
+    assert np.isfinite(value_rows(np.array(answers), np.array(gold), "macro_f1")).all()
+
+
+def test_figure_has_both_figures_with_their_errors_and_those_of_the_largest_class() -> None:
+    answers, gold = np.array([0] * 8 + [1, 0]), np.array([0] * 8 + [1, 1])
+    figure = measure_accuracy(answers, gold)
+    assert figure.figure("accuracy") == 0.9
+    assert figure.error("accuracy") == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
+    assert figure.figure("macro_f1") == pytest.approx((16 / 17 + 2 / 3) / 2)
+    assert figure.error("macro_f1") == pytest.approx(standard_error(value_rows(answers, gold, "macro_f1")))
+    assert (figure.largest_class, figure.largest_class_macro_f1) == (0.8, pytest.approx(8 / 9 / 2))
+
+
+def test_answers_that_find_a_rare_label_beat_the_largest_class_by_macro_f1_alone() -> None:
+    figure = measure_accuracy(np.array([0] * 6 + [1] * 4), np.array([0] * 8 + [1, 1]))
+    assert figure.accuracy == figure.largest_class == 0.8
+    assert not figure.beats_largest_class()
+    assert figure.beats_largest_class("macro_f1")
+
+
+LABELS = ("a", "b", "c")
+
+
+def log_probs(*rows: tuple[float, ...]) -> np.ndarray:
+    return np.log(np.array(rows))
+
+
+SURE = [(0.8, 0.1, 0.1), (0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0.2, 0.7, 0.1)]
+
+
+def test_confident_contradictions_are_listed_the_surest_first() -> None:
+    found = find_suspicious(
+        log_probs(*SURE, (0.1, 0.75, 0.15), (0.05, 0.9, 0.05)),
+        np.array([0, 0, 1, 1, 0, 0]),
+        [10, 11, 12, 13, 14, 15],
+        LABELS,
+    )
+    assert [(one.row, one.label, one.likelier) for one in found] == [(15, "a", "b"), (14, "a", "b")]
+    assert (found[0].probability, found[0].probability_of_likelier) == pytest.approx((0.05, 0.9))
+
+
+def test_doubtful_contradiction_is_not_listed() -> None:
+    doubtful = (0.4, 0.6, 1e-9)  # below the mean probability of b over the rows of b
+    assert find_suspicious(log_probs(*SURE, doubtful), np.array([0, 0, 1, 1, 0]), range(5), LABELS) == ()
+
+
+def test_label_that_no_row_has_is_never_likelier() -> None:
+    found = find_suspicious(log_probs(*SURE, (0.01, 0.01, 0.98)), np.array([0, 0, 1, 1, 0]), range(5), LABELS)
+    assert found == ()
+
+
+def test_list_has_an_end_and_equal_rows_keep_their_order() -> None:
+    number = MOST_SUSPICIOUS + 50
+    rows = [(0.9, 0.1, 1e-9)] * 1000 + [(0.1, 0.9, 1e-9)] * 1000 + [(0.05, 0.95, 1e-9)] * number
+    gold = np.array([0] * 1000 + [1] * 1000 + [0] * number)
+    found = find_suspicious(log_probs(*rows), gold, range(len(rows)), LABELS)
+    assert [one.row for one in found] == list(range(2000, 2000 + MOST_SUSPICIOUS))
+
+
+def test_probabilities_of_many_rows_are_not_copied() -> None:
+    rows, labels = 20_000, 200
+    given = np.full((rows, labels), np.log(1 / labels))
+    find_suspicious(given[:1], np.array([0]), range(1), [str(n) for n in range(labels)])
+    tracemalloc.start()
+    find_suspicious(given, np.arange(rows) % labels, range(rows), [str(n) for n in range(labels)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.8 * given.nbytes
+
+
+def test_csv_has_the_texts_and_no_formula() -> None:
+    found = find_suspicious(
+        log_probs(*SURE, (0.05, 0.9, 0.05)), np.array([0, 0, 1, 1, 0]), [3, 4, 5, 6, 7], ("=a", "b", "c")
+    )
+    rows = list(csv.DictReader(io.StringIO(write_suspicious_labels(found, {7: '+"x",\ny'}))))
+    assert rows == [
+        {
+            "row": "7",
+            "text": '\'+"x",\ny',
+            "label": "'=a",
+            "likelier": "b",
+            "probability": "0.05",
+            "probability_of_likelier": "0.9",
+        }
     ]

@@ -8,8 +8,7 @@ from huggingface_hub import constants
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from lens_engine.disk.cache_folder import digest_files, make_once
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.local.token_counter import find_token_counter
+from lens_engine.local.model_files import BUNDLED_MODEL, find_token_counter
 
 TEXTS = ["abc", "", "a<|end|>", "é"]
 COUNTS = [3, 0, 8, 2]

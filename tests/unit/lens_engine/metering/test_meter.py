@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.chunks import CHUNK_TOKENS
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.scoring.base import Block, ParallelScorer, Prefix, score_block
 from lens_engine.scoring.interruption import look_up
 from lens_engine.testing import TableScorer

@@ -7,9 +7,9 @@ import pytest
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.chunks import ChunkCutter
-from lens_engine.metering.cost import Cost
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
+from lens_engine.metering.prices import Cost
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.spending import Bill, Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer

@@ -5,8 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from lens_engine.embeddings.embedder import open_embedder
-from lens_engine.retrieval.form import FormKind, PromptForm
-from lens_engine.retrieval.pool import Found, Pool, PoolRow, Retrieval
+from lens_engine.retrieval.pool import FormKind, Found, Pool, PoolRow, PromptForm, Retrieval
 from lens_engine.types import Example
 from tests.unit.lens_engine.embeddings.folders import SIMILAR, VECTORS, write_static
 

@@ -8,14 +8,11 @@ from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.result.of_prompt import classifier_of_prompt
-from lens_engine.retrieval.form import PromptForm
-from lens_engine.retrieval.pool import Pool, Retrieval
-from lens_engine.retrieval.prompts import PromptRenderer
+from lens_engine.retrieval.pool import Pool, PromptForm, PromptRenderer, Retrieval
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns, write_turns
-from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
+from lens_engine.task.template import EndedTask, Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.formed import POOL, take_form

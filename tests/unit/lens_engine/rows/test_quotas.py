@@ -1,3 +1,5 @@
+from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,9 @@ from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.plan import spread_evenly
+from lens_engine.rows.dealing import draw_pool
 from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
+from lens_engine.rows.report import DatasetReport, describe_dataset, draw_sample
 from lens_engine.types import Example
 
 COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 60), min_size=1)
@@ -98,3 +102,118 @@ def test_demonstrations_are_shared_evenly_and_leave_half_of_the_rows(
 
 def test_rows_of_each_group_stand_in_the_middle_of_their_shares() -> None:
     assert spread_evenly(np.array([0, 0, 1, 0, 0])).tolist() == [0.125, 0.375, 0.5, 0.625, 0.875]
+
+
+def test_rows_that_fit_are_all_taken() -> None:
+    assert draw_sample([("a", 5), ("b", 5)], 2, 10) == [0, 1]
+
+
+def test_sample_has_as_many_rows_as_allowed_and_is_always_the_same() -> None:
+    rows = [("a" if index % 10 else "b", 1) for index in range(1000)]
+    drawn = draw_sample(rows, 100, 1000)
+    assert len(drawn) == len(set(drawn)) == 100
+    assert drawn == sorted(drawn) == draw_sample(rows, 100, 1000)
+
+
+def test_rare_labels_keep_their_rows() -> None:
+    rows = [("rare", 1)] * 3 + [("common", 1)] * 5000
+    counts = Counter(rows[index][0] for index in draw_sample(rows, 100, 10**6))
+    assert counts == {"rare": 3, "common": 97}
+
+
+def test_every_label_has_a_row_where_characters_are_few() -> None:
+    rows = [(f"label {index % 20}", 100) for index in range(1000)]
+    drawn = draw_sample(rows, 1000, 2500)
+    assert len(drawn) == 25
+    assert len({rows[index][0] for index in drawn}) == 20
+
+
+def test_one_row_is_drawn_however_long_it_is() -> None:
+    assert len(draw_sample([("a", 100), ("b", 100)], 10, 50)) == 1
+
+
+LABELS = ["a"] * 60 + ["b"] * 39 + ["c"]
+EXAMPLES = [Example(10 * place, f"text {place}", label) for place, label in enumerate(LABELS)]
+
+
+def test_all_rows_are_the_pool_where_they_fit() -> None:
+    drawn = draw_pool(EXAMPLES[::-1], 0, 100)
+
+    assert [row.row for row in drawn.pool.rows] == list(range(0, 1000, 10))
+    assert drawn.left_out == 0
+
+
+def test_sample_of_more_rows_has_the_labels_in_proportion() -> None:
+    drawn = draw_pool(EXAMPLES, 0, 20)
+
+    assert Counter(row.label for row in drawn.pool.rows) == {"a": 12, "b": 7, "c": 1}
+    assert drawn.left_out == 80
+    assert {(row.row, row.text, row.label) for row in drawn.pool.rows} <= {
+        (one.row, one.text, one.label) for one in EXAMPLES
+    }
+
+
+def test_sample_depends_on_the_seed_and_not_on_the_order_of_the_rows() -> None:
+    shuffled = Random(1).sample(EXAMPLES, len(EXAMPLES))
+
+    assert draw_pool(shuffled, 3, 20) == draw_pool(EXAMPLES, 3, 20)
+    assert draw_pool(EXAMPLES, 4, 20) != draw_pool(EXAMPLES, 3, 20)
+
+
+def describe(*rows: tuple[str, str]) -> DatasetReport:
+    return describe_dataset([Example(row, text, label) for row, (text, label) in enumerate(rows)])
+
+
+def test_labels_are_counted_the_most_frequent_first_and_spellings_together() -> None:
+    report = describe(("1", "b"), ("2", "pay"), ("3", "Pay "), ("4", "a"), ("5", "pay"))
+
+    assert report.rows == 5
+    assert [(one.label, one.rows) for one in report.labels] == [("pay", 3), ("a", 1), ("b", 1)]
+    [joined] = report.joined_labels
+    assert joined.label == "pay"
+    assert [(one.label, one.rows) for one in joined.spellings] == [("pay", 2), ("Pay ", 1)]
+
+
+def test_repeated_texts_are_counted_in_the_form_of_a_run() -> None:
+    report = describe(("café", "a"), (" cafe\u0301 ", "a"), ("café", "b"), ("Café", "a"), ("tea", "b"))
+
+    assert report.duplicates == 3
+
+
+def test_text_with_several_labels_is_shown_with_the_rows_of_each() -> None:
+    report = describe(("late", "pay"), ("lost", "b"), (" LA\u00adte", "ship"), ("late", "Ship"), ("lost", "B"))
+
+    assert report.conflicts.total == 1
+    [conflict] = report.conflicts.texts
+    assert conflict.text == "late"
+    assert [(one.label, one.rows, one.first_rows) for one in conflict.labels] == [("Ship", 2, (2, 3)), ("pay", 1, (0,))]
+
+
+def test_only_the_first_conflicts_and_rows_are_listed() -> None:
+    report = describe(*((f"text {number}", label) for number in range(101) for label in "ab" * 11))
+
+    assert report.conflicts.total == 101
+    assert len(report.conflicts.texts) == 100
+    first = report.conflicts.texts[0].labels[0]
+    assert (first.rows, first.first_rows) == (11, tuple(range(0, 20, 2)))
+
+
+def test_lengths_are_of_all_rows_and_tokens_only_with_a_tokenizer() -> None:
+    examples = [Example(row, "ab " * row + "ab", "a") for row in range(100)]
+
+    report = describe_dataset(examples, lambda texts: [len(text.split()) for text in texts], warnings=("a warning",))
+
+    assert report.characters.model_dump() == {"mean": 150.5, "median": 150.5, "p95": 284.15, "max": 299}
+    assert report.tokens is not None
+    assert report.tokens.model_dump() == {"mean": 50.5, "median": 50.5, "p95": 95.05, "max": 100}
+    assert report.warnings == ("a warning",)
+    assert describe_dataset(examples).tokens is None
+
+
+def test_labels_are_counted_in_all_rows_and_the_rest_in_the_sample() -> None:
+    examples = [Example(3, "a film", "Good"), Example(7, "a film", "good"), Example(9, "a play", "bad")]
+    report = describe_dataset(examples, counts={"Good": 600, "good": 200, "bad": 200})
+    assert (report.rows, report.sample_rows, report.duplicates) == (1000, 3, 1)
+    assert [(one.label, one.rows) for one in report.labels] == [("Good", 800), ("bad", 200)]
+    [joined] = report.joined_labels
+    assert [(one.label, one.rows) for one in joined.spellings] == [("Good", 600), ("good", 200)]

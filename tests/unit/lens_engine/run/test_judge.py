@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.regression import cut_folds
+from lens_engine.classifier.regression import cut_folds, normalise
 from lens_engine.metering.limits import Stopped
 from lens_engine.rows.problem import Problem
 from lens_engine.run.choose import NO_ANSWER

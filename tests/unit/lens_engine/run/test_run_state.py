@@ -1,22 +1,31 @@
+import hashlib
+import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lens_engine.classifier.candidates import Candidate
-from lens_engine.metering.cost import Cost
-from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.classifier.quality import Quality
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign
+from lens_engine.metering.prices import Cost
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import Judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
-from lens_engine.run.state import RunState, TestedFigures
+from lens_engine.run.state import Checkpoint, FileCheckpointStore, MemoryCheckpointStore, RunState, TestedFigures
 from lens_engine.scoring.spending import Paid
 from lens_engine.search.lens.beam import SearchState
 from lens_engine.search.lens.filtering import FilterState
 from lens_engine.search.lens.method import Lens, LensState
-from lens_engine.search.score import Score
+from lens_engine.search.objective import Score
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase
 
@@ -81,3 +90,175 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: Prepar
     for name in ("candidates", "tested_classifiers", "done", "skipped", "cut_off", "spent", "seconds", "paid"):
         assert getattr(again, name) == getattr(state, name)
     assert (again.pairs_from_cache, again.refused) == (7, 1)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def make_checkpoint(step: int = 3) -> Checkpoint:
+    arrays = {"survivors": np.arange(5), "contributions": np.linspace(0, 1, 10).reshape(5, 2)}
+    return Checkpoint("print", Phase.SEARCH, step, "float32", {"spent": [1, 2, 0.5]}, arrays)
+
+
+DATA = make_checkpoint().to_bytes()
+
+
+@settings(deadline=None)
+@given(values=st.dictionaries(st.text(max_size=6), JSON, max_size=4), phase=st.sampled_from(Phase))
+def test_values_come_back_as_they_were(values: dict[str, object], phase: Phase) -> None:
+    checkpoint = Checkpoint("f" * 64, phase, 7, "bfloat16", values)
+
+    assert Checkpoint.from_bytes(checkpoint.to_bytes()) == checkpoint
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(4),
+        np.empty((3, 0)),
+        np.array([[1.5, -0.0]]),
+        np.array([True]),
+        np.array([1 / 3], dtype=np.float32),
+        np.array([2**62]),
+    ],
+)
+def test_arrays_come_back_bit_by_bit(array: np.ndarray) -> None:
+    found = Checkpoint.from_bytes(Checkpoint("f", Phase.FILTER, 1, "float32", {}, {"found": array}).to_bytes())
+
+    assert found.arrays["found"].dtype == array.dtype
+    assert found.arrays["found"].shape == array.shape
+    assert found.arrays["found"].tobytes() == array.tobytes()
+
+
+@settings(deadline=None)
+@given(place=st.integers(0, len(DATA) - 1), flip=st.integers(1, 255))
+def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
+    damaged = bytearray(DATA)
+    damaged[place] ^= flip
+
+    with pytest.raises(CheckpointDamaged, match="start the run afresh"):
+        Checkpoint.from_bytes(bytes(damaged))
+
+
+@given(length=st.integers(0, len(DATA) - 1))
+def test_any_torn_end_is_noticed(length: int) -> None:
+    with pytest.raises(CheckpointDamaged):
+        Checkpoint.from_bytes(DATA[:length])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"phase": "unheard of"}, {"dtype": None}, {"device": None}],
+    ids=["unknown phase", "no dtype", "no device"],
+)
+def test_intact_bytes_of_an_unknown_form_are_foreign(change: dict[str, object]) -> None:
+    header = {"fingerprint": "print", "phase": "search", "step": 1, "dtype": "float32", "device": "cpu", "values": {}}
+    kept = {name: value for name, value in (header | change).items() if value is not None}
+
+    with pytest.raises(CheckpointForeign, match="a form that Lens cannot read"):
+        Checkpoint.from_bytes(sealed(kept))
+
+
+def sealed(header: object) -> bytes:
+    """An intact archive with this header, of a form that may be unknown."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()
+
+
+def test_memory_keeps_the_newest() -> None:
+    store = MemoryCheckpointStore()
+    assert store.load() is None
+
+    store.save(make_checkpoint(1))
+    store.save(make_checkpoint(2))
+
+    found = store.load()
+    assert found is not None
+    assert found.step == 2
+
+
+def test_file_keeps_the_newest_and_nothing_else(tmp_path: Path) -> None:
+    store = FileCheckpointStore(tmp_path / "run.ckpt")
+    assert store.load() is None
+
+    store.save(make_checkpoint(1))
+    store.save(make_checkpoint(2))
+
+    found = FileCheckpointStore(tmp_path / "run.ckpt").load()
+    assert found is not None
+    assert found.step == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["run.ckpt"]
+
+
+def test_torn_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    FileCheckpointStore(path).save(make_checkpoint(1))
+    unwritable = Checkpoint("f", Phase.SEARCH, 2, "float32", {"odd": object()})
+
+    with pytest.raises(TypeError):
+        FileCheckpointStore(path).save(unwritable)
+
+    found = FileCheckpointStore(path).load()
+    assert found is not None
+    assert found.step == 1
+
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def result(make_planted_problem: Make, make_planted_scorer: Make, make_config: Make) -> SelectionResult:
+    problem, test = make_planted_problem(), make_planted_problem(60, seed=1).examples
+    config = make_config(classifier={"kind": "bag_of_words"})
+    return select_support_examples(Problem(problem.task, problem.examples, test), make_planted_scorer(), config)
+
+
+def test_effects_by_label_have_the_info_score_as_their_mean(result: SelectionResult) -> None:
+    shown = [example for answer in result.support_examples for example in answer.examples]
+    known = [one for one in shown if one.info_score is not None]
+    assert known
+    for one in known:
+        assert one.effects is not None
+        rows = [effect.rows for effect in one.effects]
+        assert sum(rows) in (15, 16)  # of the score set without the example itself
+        assert np.average([effect.effect for effect in one.effects], weights=rows) == pytest.approx(one.info_score)
+    assert all(one.effects is None for one in shown if one.info_score is None)
+
+
+def check(quality: Quality | None, gold: Any, answers: Any, probabilities: Any) -> None:
+    assert quality is not None
+    hits, shares = np.equal(gold, answers), np.array(probabilities)
+    assert hits.mean() == quality.accuracy
+    bins = np.minimum((shares * 10).astype(int), 9)
+    gaps = [abs((shares[own] - hits[own]).sum()) for own in (bins == place for place in range(10))]
+    assert sum(gaps) / len(hits) == pytest.approx(quality.ece, abs=1e-3)
+
+
+def test_probabilities_of_the_answers_give_the_calibration_error(result: SelectionResult) -> None:
+    told = result.answers
+    assert told.is_test
+    for answer, answers, shares in zip(
+        result.support_examples, told.support_examples, told.support_examples_probabilities, strict=True
+    ):
+        check(answer.test, told.gold, answers, shares)
+    assert result.classifier is not None
+    check(result.classifier.quality, told.gold, told.classifier, told.classifier_probabilities)
+
+
+def test_few_rows_are_all_judged_and_tell_what_to_expect(
+    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
+) -> None:
+    result = select_support_examples(make_planted_problem(40), make_planted_scorer(), make_config())
+
+    answers = result.answers.support_examples[0]
+    assert (result.counts.search, result.counts.judging, result.answers.is_test) == (0, 40, False)
+    assert answers is not None
+    assert {row for row, one in zip(result.answers.rows, answers, strict=True) if one is None} == set(result.rows)
+    assert all(one.info_score is None and one.effects is None for one in result.examples)
+    assert result.expected is not None
+    assert len({one.name for one in result.contenders if one.use == "prompt"}) == 1 + 8

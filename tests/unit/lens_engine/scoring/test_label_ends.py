@@ -1,20 +1,35 @@
 """In the spans that a task is scored with, the tokens of no label word begin those of another."""
 
 import random
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from lens_engine.errors import InvalidVerbalizer
+from lens_engine.cluster.scorer import ScoringActor, Setup
+from lens_engine.errors import EndpointError, InvalidVerbalizer, PromptTooLong
 from lens_engine.scoring.asking import fit_task
-from lens_engine.scoring.label_ends import end_label_words, find_begun
-from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.base import (
+    Block,
+    LabelScorer,
+    PairScorer,
+    ParallelScorer,
+    Prefix,
+    ScorerIdentity,
+    score_block,
+    score_blocks,
+    score_pairs,
+)
+from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer
+from lens_engine.scoring.labels import build_label_trie, end_label_words, find_begun
+from lens_engine.scoring.limits import check_floors, check_true_floors, find_floors, mark_floors
 from lens_engine.show.sentences import describe_asking
-from lens_engine.task.label_end import EndedTask, find_label_end
 from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
-from lens_engine.testing import TableScorer
-from lens_engine.types import Example
+from lens_engine.task.template import EndedTask, Task, find_label_end
+from lens_engine.testing import TableScorer, hashed_log_prob
+from lens_engine.types import Example, LabelLogProbs
 
 WORDS = {"r": "refund", "s": "refund status", "p": "parcel"}
 PIECES = ["refund", "status", "ly", ".\n", ".", "\n", "s", " ", "e"]
@@ -194,3 +209,150 @@ def test_words_that_the_model_cannot_tell_apart_are_refused(
     with pytest.raises(InvalidVerbalizer, match=message) as refusal:
         build_label_trie(spans, tokens)
     assert refusal.value.field == "verbalizer"
+
+
+def test_chat_that_lists_few_label_words_is_refused() -> None:
+    scores = mark_floors(np.full((100, 10), -1.0), np.arange(1000).reshape(100, 10) < 300)
+    check_floors(scores, "chatty")
+    check_floors(mark_floors(np.full((10, 10), -1.0), np.ones((10, 10), dtype=bool)), "chatty")  # too few to tell
+    scores[-1:] = mark_floors(scores[-1:], np.ones((1, 10), dtype=bool))
+    with pytest.raises(EndpointError, match=r"chatty lists only 69% of the label words .*check: most probable tokens"):
+        check_floors(scores, "chatty")
+
+
+def test_right_labels_that_are_not_listed_are_refused() -> None:
+    values = np.full((2, 200, 3), -1.0)
+    floors = np.zeros(values.shape, dtype=bool)
+    gold = np.arange(200) % 3
+    floors[0, :20, :] = True
+    scores = mark_floors(values, floors)
+    check_true_floors(scores, gold, "chatty")
+    floors[1, 7, gold[7]] = True
+    with pytest.raises(EndpointError, match=r"chatty does not list the right label .* for 21 of 400 rows"):
+        check_true_floors(mark_floors(values, floors), gold, "chatty")
+
+
+def test_mark_of_a_floor_survives_and_changes_nothing_else() -> None:
+    values = -np.random.default_rng(0).exponential(3.0, 1000)
+    floors = np.arange(1000) % 3 == 0
+    marked = mark_floors(values, floors)
+    assert np.array_equal(find_floors(marked.astype(np.float64).astype(np.float32)), floors)
+    assert np.abs(marked - values).max() < 1e-5
+    assert np.isfinite(mark_floors(np.zeros(2), np.array([True, False]))).all()
+
+
+SPANS = (" no", " yes")
+PREFIXES: list[Prefix] = [(), ("one demonstration.",), ("two.", "demonstrations.")]
+QUERIES = ["a query", "another", "and a third"]
+EXPECTED = np.array(
+    [[hashed_log_prob(*pair, span) for span in SPANS] for pair in zip(PREFIXES, QUERIES, strict=True)], np.float32
+)
+PAIRED = Block(tuple(PREFIXES), tuple(QUERIES), is_paired=True)
+CROSSED = Block(tuple(PREFIXES), tuple(QUERIES))
+
+
+class Plain:
+    """A scorer that knows every prefix with every query alone."""
+
+    def __init__(self) -> None:
+        self.table = TableScorer()
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return self.table.identity
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        return self.table.max_prompt_tokens
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self.table.count_tokens(segments)
+
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        return self.table.encode_label_spans(label_spans)
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        return self.table.score(prefixes, queries, label_spans)
+
+
+class Workers(Plain):
+    """Two workers, of which each scores a block."""
+
+    num_workers = 2
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        waiting = deque[Block]()
+        for block in blocks:
+            waiting.append(block)
+            if len(waiting) == self.num_workers:
+                yield score_block(self.table, waiting.popleft(), label_spans)
+        for block in waiting:
+            yield score_block(self.table, block, label_spans)
+
+
+def test_paired_block_has_as_many_prefixes_as_queries() -> None:
+    with pytest.raises(ValueError, match="3 queries have 2 prefixes; each needs its own"):
+        Block(PAIRED.prefixes[:2], PAIRED.queries, is_paired=True)
+
+    assert (PAIRED.shape, PAIRED.num_pairs) == ((1, 3), 3)
+    assert (CROSSED.shape, CROSSED.num_pairs) == ((3, 3), 9)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "calls"),
+    [(TableScorer(), [(1, 3, 2)]), (Plain(), [(1, 1, 2)] * 3), (Workers(), [(1, 3, 2)])],
+    ids=["pairs", "one by one", "workers"],
+)
+def test_each_query_is_scored_after_its_own_prefix(scorer: LabelScorer, calls: list[tuple[int, int, int]]) -> None:
+    table = scorer if isinstance(scorer, TableScorer) else scorer.table  # type: ignore[attr-defined]
+
+    assert np.array_equal(score_pairs(scorer, PREFIXES, QUERIES, SPANS), EXPECTED)
+    assert table.calls == calls
+    assert score_pairs(scorer, [], [], SPANS).shape == (0, 2)
+    assert isinstance(scorer, PairScorer) == isinstance(scorer, TableScorer)
+
+
+def test_workers_take_paired_blocks_among_others() -> None:
+    scorer = Workers()
+
+    scores = list(score_blocks(scorer, [PAIRED, CROSSED, PAIRED], SPANS))
+
+    assert isinstance(scorer, ParallelScorer)
+    assert [one.shape for one in scores] == [(1, 3, 2), (3, 3, 2), (1, 3, 2)]
+    assert np.array_equal(scores[0][0], EXPECTED)
+    assert np.array_equal(scores[1][range(3), range(3)], EXPECTED)
+
+
+@pytest.mark.parametrize("first", [PAIRED, CROSSED])
+def test_paired_block_is_found_again_and_is_no_other(first: Block, tmp_path: Path) -> None:
+    table = TableScorer()
+    scorer = RememberingScorer(table, PairCache(tmp_path / "pairs.sqlite3", 1 << 20), ("here",))
+
+    (computed,) = score_blocks(scorer, [first], SPANS)
+    found, other = score_blocks(scorer, [first, CROSSED if first is PAIRED else PAIRED], SPANS)
+
+    assert found.tobytes() == computed.tobytes()
+    assert (table.num_calls, scorer.pairs_found) == (2, first.num_pairs)
+    assert found.shape != other.shape
+    if first is PAIRED:
+        assert np.array_equal(score_pairs(scorer, PREFIXES, QUERIES, SPANS), EXPECTED)
+        assert table.num_calls == 2
+
+
+def test_actor_scores_paired_blocks() -> None:
+    class Loaded(TableScorer):
+        token_budget, surroundings, num_layers = 512, (), 0
+
+    actor = ScoringActor()
+    actor._make_scorer = lambda _: Loaded()  # type: ignore[method-assign]
+
+    assert np.array_equal(actor.score(Setup({}), PAIRED, SPANS, 256)[0], EXPECTED[np.newaxis])
+
+
+def test_longest_pair_is_refused_and_not_the_longest_prefix_with_the_longest_query() -> None:
+    scorer = TableScorer(max_prompt_tokens=8)
+    prefixes, queries = [("a b c d e",), ("a",)], ["a", "a b c d e"]
+
+    assert scorer.score_pairs(prefixes, queries, SPANS).shape == (2, 2)
+    with pytest.raises(PromptTooLong, match=r"a prompt of 9 tokens \(prefix 1: 3, query 1: 5, label word: 1\) exceeds"):
+        scorer.score_pairs([prefixes[0], ("a b c",)], queries, SPANS)

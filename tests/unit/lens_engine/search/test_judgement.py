@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 
 from lens_engine.errors import EndpointError
 from lens_engine.metering.meter import Meter
-from lens_engine.scoring.floors import mark_floors
+from lens_engine.scoring.limits import mark_floors
 from lens_engine.search.judgement import EvaluationRows, Judgement, judge, judge_pairs
 from lens_engine.task.chat import ask_for_words
 from lens_engine.task.template import Task

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer
-from lens_engine.scoring.no_answer import NO_LABEL, UNFINISHED, find_rows
+from lens_engine.scoring.limits import NO_LABEL, UNFINISHED, find_rows
 from lens_engine.scoring.spending import TokenPrices
 from lens_engine.servers import scorer as endpoint_scorer
 from lens_engine.servers.address import Endpoint
+from lens_engine.servers.chat import find_said
 from lens_engine.servers.conformance import CHECK_QUESTIONS
 from lens_engine.servers.open_endpoint import open_endpoint
-from lens_engine.servers.sampled import find_said
 from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.task.template import Task
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, HashChat, Messages

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples
 from lens_engine.task.record import LabelWord, TaskRecord
 from tests.answered import make_answers

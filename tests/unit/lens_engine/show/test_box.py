@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from lens_engine.classifier.abstaining import AnsweredShare
+from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView, Texts

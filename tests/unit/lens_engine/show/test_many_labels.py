@@ -2,7 +2,7 @@
 
 import pytest
 
-from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExamples
 from lens_engine.show.documents import make_environment, write_html
 from lens_engine.show.report import ResultView, Texts

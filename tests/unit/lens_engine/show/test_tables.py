@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from lens_engine.classifier.abstaining import AnsweredShare
-from lens_engine.classifier.predictions import Predictions
-from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.classifier import Predictions
+from lens_engine.classifier.quality import AnsweredShare, measure_quality
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares

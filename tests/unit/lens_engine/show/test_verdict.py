@@ -7,7 +7,7 @@ import pytest
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.result import Chance, Estimate, SelectionResult, SupportExamples
 from lens_engine.result.headline import kind_of, list_headlines
-from lens_engine.retrieval.form import PromptForm
+from lens_engine.retrieval.pool import PromptForm
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
 from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import HeadlineKind, StopReason

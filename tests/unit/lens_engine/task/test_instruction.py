@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 from lens_engine.errors import InvalidInstruction
 from lens_engine.show.sentences import describe_asking
 from lens_engine.task.chat import ask_for_letters, ask_for_words, read_turns
-from lens_engine.task.instructions import MAX_INSTRUCTION_CHARACTERS, suggest_instructions
-from lens_engine.task.label_end import EndedTask
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Task
+from lens_engine.task.template import MAX_INSTRUCTION_CHARACTERS, EndedTask, Task, suggest_instructions
 from lens_engine.task.text_checks import is_blank
 from lens_engine.types import Example
 

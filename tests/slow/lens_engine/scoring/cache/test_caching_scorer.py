@@ -14,10 +14,9 @@ from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
 from lens_engine.metering import chunks
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
-from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.run.state import MemoryCheckpointStore
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_block
-from lens_engine.scoring.cache.file import PairCache
-from lens_engine.scoring.cache.scorer import RememberingScorer, remember_pairs
+from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer, remember_pairs
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs
 

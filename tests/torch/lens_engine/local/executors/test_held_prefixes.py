@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from lens_engine.local.executors.held_prefixes import HeldPrefixes, KeyValues
+from lens_engine.local.executors.in_turn import KeyValues
+from lens_engine.local.executors.layout import HeldPrefixes
 from lens_engine.local.scorer import CausalLMScorer
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 

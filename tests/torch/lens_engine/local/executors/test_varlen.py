@@ -14,11 +14,10 @@ from torch.library import Library
 from transformers import AttentionInterface
 
 from lens_engine.local.executors import PackedExecutor, PlainExecutor, TokenCounters, Workload
-from lens_engine.local.executors.attention import attend_portable
+from lens_engine.local.executors.layout import packed_attention
 from lens_engine.local.executors.packed import ATTENTION_NAME
-from lens_engine.local.executors.packed_attention import packed_attention
 from lens_engine.local.executors.transfer import download
-from lens_engine.local.executors.varlen import Sequences, attend_varlen, choose_kernel, takes_heads
+from lens_engine.local.executors.varlen import Sequences, attend_portable, attend_varlen, choose_kernel, takes_heads
 from lens_engine.scoring.labels import LabelTrie, build_label_trie
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 from lens_engine.types import LabelLogProbs
 
 MakeCache = Callable[..., PairCache]
@@ -24,7 +24,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import PairCache
 
 path, max_bytes, first, count = Path(sys.argv[1]), *map(int, sys.argv[2:])
 cache = PairCache(path, max_bytes)

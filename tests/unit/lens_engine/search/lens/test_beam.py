@@ -10,8 +10,8 @@ from lens_engine.config import SearchOptions
 from lens_engine.randomness import make_generator
 from lens_engine.search.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.search.lens.diversity import Affinity
+from lens_engine.search.objective import Score, rank_key
 from lens_engine.search.ranker import Dropped, Finished, Outcome
-from lens_engine.search.score import Score, rank_key
 from lens_engine.types import Permutation
 
 QUOTAS = (2, 2)
