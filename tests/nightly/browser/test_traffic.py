@@ -49,9 +49,10 @@ def test_markup_in_texts_is_shown_and_not_obeyed(tab: Page, stage: Selections) -
 
     for path in (f"/pages/new?dataset={job['dataset_id']}", "/pages/selections", f"/pages/selections/{job['id']}"):
         tab.open(path)
-        tab.see(MARKUP)
         if "new" in path:
-            tab.see("How thorough?")
+            tab.unfold("How the file was read")
+            tab.unfold("How the model is asked")
+        tab.see(MARKUP)
         assert tab.run("return document.querySelectorAll('main img, main script, main [hx-get*=names]').length") == 0
     tab.open("/pages/selections/sel_<img src=x onerror=alert(1)>")
     tab.find("//*[@id='problem'][string()]")
