@@ -34,8 +34,9 @@ def create_application() -> typer.Typer:
     """Build the Typer application with every command."""
     application = typer.Typer(
         name="lens",
-        help="Lens finds the labelled texts that make a language model classify best when they are examples in its "
-        "prompt, and makes a classifier of the model where its weights are on your machine.",
+        help="Lens finds the cheapest thing that classifies your texts: counting words, sentence embeddings, a "
+        "classifier on your CPU, or a prompt with the right examples. Your own labelled rows tell them apart, and no "
+        "text leaves your machine.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

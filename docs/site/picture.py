@@ -18,7 +18,7 @@ WAYS = {
 }
 """Contender and use (None for any), and its name in the picture."""
 
-_LEFT, _TOP, _WIDTH, _HEIGHT, _NAMES = 44, 16, 400, 260, 150
+_LEFT, _TOP, _WIDTH, _HEIGHT, _NAMES = 44, 16, 400, 260, 190
 _APART = 15  #: least distance of two names
 _COLOURS = ("#1a7f37", "#0969da", "#8250df", "#bc4c00", "#cf222e", "#6e7781", "#9a6700")
 _STYLE = (

@@ -31,7 +31,7 @@ from lens_engine.types import Example
 
 _KEY = ("model", "dataset", "rows", "draw")
 _COST = ("pairs", "tokens", "seconds", "version")
-_RIVALS = ("zero_shot", "random")  #: methods of contenders that the choice is compared with
+_RIVALS = ("no examples", "random 1")  #: contenders that the choice is compared with
 _REGRESSIONS = {"bag_of_words": "words", "embeddings": "embeddings"}  #: so are these classifiers, which ask no model
 
 
@@ -111,7 +111,7 @@ def list_figures(result: SelectionResult) -> Iterator[Figures]:
     first = found[0 if result.first == "prompt" else -1]
     found += [("first", *first[1:])]
     found += [(_REGRESSIONS[one.name], "", one.test, None) for one in result.tested if one.name in _REGRESSIONS]
-    found += [(one.method, one.use, one.test, None) for one in result.contenders if one.method in _RIVALS]
+    found += [(one.method, one.use, one.test, None) for one in result.contenders if one.name in _RIVALS]
     for name, use, test, estimate in found:
         if test is not None:
             expected = () if estimate is None else (estimate.accuracy, *estimate.ci95, estimate.naive)

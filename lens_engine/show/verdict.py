@@ -1,6 +1,7 @@
 """What to use, in sentences of a line: the decision, what to expect, what may be as good, where it is weak."""
 
 from collections.abc import Iterable, Iterator
+from math import hypot
 from statistics import fmean
 from typing import NamedTuple
 
@@ -110,15 +111,28 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
 
 
 def list_as_good(result: SelectionResult) -> list[str]:
-    """What is not surely worse than the first choice, by the samples of the rows or on the test texts."""
-    estimate, own = find_estimate(result, result.first), find_expected(result, result.first)
+    """What is not surely worse than the first choice: on the test texts, or else by the samples of the rows."""
+    estimate, own = find_estimate(result, result.first), find_test(result, result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
-    names = {"words": _NAMES["words"], **_RIVALS}
-    found = [name for rival, name in names.items() if chances.get(rival, 1.0) < _SURE]
-    words = find_test(result, "words")
-    if result.first != "words" and words is not None and own is not None and words.accuracy >= own.accuracy:
-        found = list(dict.fromkeys([_NAMES["words"], *found]))
+    zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
+    best = max(zero_shot, key=lambda one: one.accuracy, default=None)
+    tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
+    found = list[str]()
+    for rival, name in {"words": _NAMES["words"], **_RIVALS}.items():
+        other = tested.get(rival)
+        if rival == result.first:
+            continue
+        if own is not None and other is not None:
+            is_near = own.accuracy - other.accuracy < 2 * hypot(_measure_error(own), _measure_error(other))
+        else:
+            is_near = chances.get(rival, 1.0) < _SURE
+        found += [name] * is_near
     return found
+
+
+def _measure_error(one: Accuracy) -> float:
+    """The standard error of an accuracy."""
+    return float((one.accuracy * (1 - one.accuracy) / one.n) ** 0.5)
 
 
 def find_answered(result: SelectionResult) -> Answered | None:

@@ -15,7 +15,7 @@ import yaml
 
 import lens_engine
 from app.errors import AppError
-from docs.site import reference
+from docs.site import picture, reference
 from lens_cli.application import create_application
 from lens_cli.sample import SAMPLE_SPEC
 from lens_engine.testing import TableScorer
@@ -101,11 +101,30 @@ def prompt_cells() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_prompts_of_the_readme_are_those_of_the_cells(prompt_cells: list[dict[str, str]]) -> None:
-    for row, method in zip(table_after(README, "| Right answers of prompts"), METHODS, strict=True):
-        kind = {**BUNDLED, "use": "prompt", "method": method}
-        means = [accuracy_of(prompt_cells, dataset=dataset, **kind) for dataset in DATASETS]
-        assert row == [f"{mean:.2f}" for mean in (*means, sum(means) / len(means))], method
+def test_figures_of_few_rows_are_those_of_the_runs() -> None:
+    cells = picture.read_cells(ROOT / "docs/results/few_rows.csv")
+    assert read(ROOT / "docs/images/few-rows.svg") == picture.draw(cells)
+    rows = table_after(ROOT / "docs/results.md", "## Few rows")
+    ways = ("first", "classifier", "prompt", "random", "embeddings", "words", "zero_shot")
+    for row, way in zip(rows, ways, strict=True):
+        use = "prompt" if way in ("prompt", "random", "zero_shot") else None
+        assert row == [f"{mean:.3f}" for mean in picture.average(cells, way, use).values()], way
+    errors = {
+        size: [float(one["estimate"]) - float(one["test"]) for one in cells if one["rows"] == size and is_first(one)]
+        for size in ("20", "50", "100")
+    }
+    assert [f"{-100 * sum(one) / len(one):.1f}" for one in errors.values()] == ["0.6", "10.3", "3.2"]
+    held = [float(one["low"]) <= float(one["test"]) <= float(one["high"]) for one in cells if is_first(one)]
+    assert (sum(held), len(held)) == (7, 9)
+
+
+def is_first(cell: dict[str, str]) -> bool:
+    return cell["contender"] == "first"
+
+
+def test_pages_show_the_same_demonstration() -> None:
+    blocks = {tuple(text_block(ROOT / page, "Use the")) for page in ("README.md", "docs/demo.md", "docs/tutorial.md")}
+    assert len(blocks) == 1
 
 
 @pytest.mark.parametrize(("heading", "model"), [("## Prompts", BUNDLED), ("### A second model", SECOND)])
@@ -124,8 +143,8 @@ def test_newest_entry_of_changelog_is_the_version() -> None:
     assert versions[0] == lens_engine.__version__
 
 
-def test_readme_has_110_lines_at_most() -> None:
-    assert len(read(README).splitlines()) <= 110
+def test_readme_has_100_lines_at_most() -> None:
+    assert len(read(README).splitlines()) <= 100
 
 
 def test_readme_command_and_package_say_what_lens_is_in_one_sentence() -> None:

@@ -43,6 +43,8 @@ SURE = ESTIMATE.model_copy(update={"beats": (Chance(rival="words", chance=0.98),
 LOW = Estimate.model_validate(ESTIMATE.model_dump() | {"largest_class": 0.9})
 BY_F1 = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})
 TESTED_WORDS = tuple(one.model_copy(update={"test": QUALITY}) for one in TESTED)
+WORSE = QUALITY.model_copy(update={"accuracy": 0.8})
+WORSE_WORDS = tuple(one.model_copy(update={"test": QUALITY if one.is_chosen else WORSE}) for one in TESTED)
 EXPECT = "Use the classifier. Expect 80 to 93 of 100 new texts right (judged by 100 rows)."
 RIGHT = "Use the classifier. Expect 86 to 94 of 100 new texts right (181 of 200 test texts)."
 
@@ -84,6 +86,8 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_result(provenance=BY_F1), f"{RIGHT[:-2]}, macro-F1 0.90). {AS_GOOD}"),
         (make_untested(classifier_estimate=SURE), f"{EXPECT} Counting words gets 80 of 100 right, the classifier 88."),
         (make_result(classifier_estimate=SURE, tested=TESTED_WORDS), f"{RIGHT} Counting words may be as good."),
+        # the test texts decide over the samples of the rows, of which 7 of 100 say otherwise
+        (make_result(tested=WORSE_WORDS), f"{RIGHT} {AS_GOOD.replace('Counting words and r', 'R')}"),
         (
             make_untested(classifier_estimate=LOW),
             f"{USE_NOTHING}. The classifier is right for about 88 % (80–93) of new texts. Always the most frequent "
