@@ -30,9 +30,8 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Example
 
 _KEY = ("model", "dataset", "rows", "draw")
-_COST = ("pairs", "tokens", "seconds", "version")
-_RIVALS = ("no examples", "random 1")  #: contenders that the choice is compared with
-_REGRESSIONS = {"bag_of_words": "words", "embeddings": "embeddings"}  #: so are these classifiers, which ask no model
+_RIVALS = ("no examples", "random 1")
+_REGRESSIONS = {"bag_of_words": "words", "embeddings": "embeddings"}  #: classifiers that ask no model, to compare with
 
 
 class Figures(NamedTuple):
@@ -83,14 +82,12 @@ def run_draw(dataset: Dataset, size: int, draw: int, scorer: LabelScorer, option
     problem = replace(dataset.problem(dataset.settings.templates[0]), examples=draw_rows(dataset.train, size, draw))
     config = resolve_config("quick", overlay_options({"seed": draw, "rows": {"test": 1000}}, options))
     run = SelectionRun(prepare_run(problem, scorer, config), MemoryCheckpointStore())
-    reason = run.finish()
-    place = next(place for place, one in enumerate(run.proposals) if one.method == "random")
+    reason, place = run.finish(), next(at for at, one in enumerate(run.proposals) if one.method == "random")
     (scores,) = ask_prompts(run.setup, run.meter, [run.proposals[place]], run.setup.rows.test)
-    judge, regressions = Classifying(run.setup, run.meter).test, dict(run.state.tested_classifiers)
-    for at, one in enumerate(run.state.candidates):
-        if one.name in _REGRESSIONS and at not in regressions:
-            regressions[at] = TestedFigures.of(judge(one))
-    run.state = replace(run.state, tested={**run.state.tested, place: scores}, tested_classifiers=regressions)
+    judge, made = Classifying(run.setup, run.meter).test, enumerate(run.state.candidates)
+    found = {at: TestedFigures.of(judge(one)) for at, one in made if one.name in _REGRESSIONS}
+    run.state = replace(run.state, tested={**run.state.tested, place: scores})
+    run.state = replace(run.state, tested_classifiers={**run.state.tested_classifiers, **found})
     return run.result(reason)
 
 
@@ -126,9 +123,9 @@ def _read_done(path: Path) -> set[tuple[str, ...]]:
 
 
 def _append(path: Path, lines: Sequence[tuple[object, ...]]) -> None:
-    is_new = not path.exists()
+    head = [] if path.exists() else [(*_KEY, *Figures._fields, "pairs", "tokens", "seconds", "version")]
     with path.open("a", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([*([(*_KEY, *Figures._fields, *_COST)] if is_new else ()), *lines])
+        csv.writer(file).writerows([*head, *lines])
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ def is_first(cell: dict[str, str]) -> bool:
 
 
 def test_pages_show_the_same_demonstration() -> None:
-    blocks = {tuple(text_block(ROOT / page, "Use the")) for page in ("README.md", "docs/demo.md", "docs/tutorial.md")}
+    blocks = {tuple(text_block(ROOT / page, "Use the")) for page in ("README.md", "docs/tutorial.md")}
     assert len(blocks) == 1
 
 
