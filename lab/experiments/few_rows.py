@@ -29,8 +29,7 @@ from lens_engine.run.state import MemoryCheckpointStore, TestedFigures
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Example
 
-_KEY = ("model", "dataset", "rows", "draw")
-_RIVALS = ("no examples", "random 1")
+_KEY, _RIVALS = ("model", "dataset", "rows", "draw"), ("no examples", "random 1")
 _REGRESSIONS = {"bag_of_words": "words", "embeddings": "embeddings"}  #: classifiers that ask no model, to compare with
 
 
