@@ -33,7 +33,7 @@ SECURITY = {
 
 _SAMPLE = ("train.csv", "test.csv")
 """Rows for a first selection. They lie in a checkout, and in an image among the scripts of the pages."""
-_FOLDERS = (Path(__file__).parent / "static" / "support_desk", Path(__file__).parents[2] / "examples" / "support_desk")
+_FOLDERS = (Path(__file__).parent / "static" / "shop_reviews", Path(__file__).parents[2] / "examples" / "shop_reviews")
 
 
 def has_sample() -> bool:
@@ -53,7 +53,7 @@ class Assets(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         # The stylesheet is that of reports too.
-        file = STYLESHEET if path == STYLESHEET.name else _find_sample(path.partition("support_desk/")[2])
+        file = STYLESHEET if path == STYLESHEET.name else _find_sample(path.partition("shop_reviews/")[2])
         response = await super().get_response(path, scope) if file is None else FileResponse(file)
         response.headers.update({"Cache-Control": "public, max-age=86400", **SECURITY})
         return response

@@ -32,9 +32,9 @@ def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
 
 def test_sample_leads_to_the_form(tab: Page) -> None:
     tab.open("/pages/selections")
-    tab.follow("Try the sample: 480 support messages")
+    tab.follow("Try the sample: reviews of a shop")
 
-    tab.see("480 rows, 4 labels; 240 test rows.")
+    tab.see(", 2 labels; 200 test rows.")
     tab.see("How thorough?")
 
 
