@@ -67,5 +67,5 @@ def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_
     client = run(tmp_path, sys.executable, "-c", read_client(lens))
 
     assert client.returncode == 0, client.stderr
-    assert "it is right for" in client.stdout
+    assert "of 240 test texts" in client.stdout
     assert client.stdout.endswith("I was charged twice for the same order Topic:\n")  # the prompt of a name

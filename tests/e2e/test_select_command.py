@@ -74,7 +74,7 @@ def read_result(path: Path) -> SelectionResult:
 def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """What an undisturbed process printed, and the result it wrote."""
     output = tmp_path_factory.mktemp("result") / "result.json"
-    with start(command(reviews, model, "--output", str(output))) as process:
+    with start(command(reviews, model, "--verbose", "--output", str(output))) as process:
         printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     yield printed, output

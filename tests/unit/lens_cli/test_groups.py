@@ -46,4 +46,4 @@ def test_help_of_select_begins_with_what_people_need() -> None:
     shown = CliRunner().invoke(create_application(), ["select", "--help"], env={"COLUMNS": "200"}).output
     first = shown.partition("─ Options")[2].partition("╰")[0]
     flags = [line.split()[1] for line in first.splitlines() if line.startswith("│ --")]
-    assert flags == ["--template", "--verbalizer", "--preset", "--output", "--classifier", "--help"]
+    assert flags == ["--template", "--verbalizer", "--preset", "--output", "--classifier", "--verbose", "--help"]

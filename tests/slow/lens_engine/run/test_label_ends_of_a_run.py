@@ -37,4 +37,4 @@ def test_answers_are_not_all_the_shortest_label_word() -> None:
     result = select("{text} Topic: {label}.")
     assert result.task.label_end == "."
     assert len({one for one in result.answers.support_examples[0] or () if one is not None}) > 1
-    assert "each is scored with what ends it in a prompt: '.'" in result.summary()
+    assert "each is scored with its end: '.'" in result.summary()
