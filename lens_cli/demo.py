@@ -16,7 +16,7 @@ from lens_cli.sample import DEMO_SPEC, NEW_INPUTS, SAMPLE, SAMPLE_FOLDER, check_
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
-from lens_cli.views.result import show_result, show_summary
+from lens_cli.views.result import draw_ways, show_result
 from lens_client import LensClient, LensError, Problem
 from lens_client.models import Classified, Selection
 from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
@@ -66,7 +66,7 @@ def show_demo(*, keep: bool = False, verbose: bool = False) -> None:
             console.print("Stopped.")
             return
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
-    console.print(f"Everything is stopped. It took {took}. `make demo KEEP=1` leaves the page open.", style="dim")
+    console.print(f"Everything is stopped. It took {took}. `make demo KEEP=1` leaves the page.", style="dim")
 
 
 def _keep_open(stack: Stack, page: str, console: Console) -> None:
@@ -91,7 +91,10 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         found = client.selections.result(selection_id, pool=True)
         stored = {name: value for name, value in found.items() if name not in ("selection_id", "pool_rows")}
         result = SelectionResult.model_validate(stored)
-        (show_result if verbose else show_summary)(result, console)
+        if verbose:
+            show_result(result, console)
+        else:
+            console.print(Text(result.verdict.sentence, style="bold"), "", draw_ways(result), sep="\n")
         client.prompts.put(_NAME, selection_id=selection_id, note="of the demonstration")
         console.print(f"\nThree new reviews, by POST /prompts/{_NAME}/classify:", style="bold")
         answers = client.prompts.classify(_NAME, list(NEW_INPUTS))

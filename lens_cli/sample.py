@@ -17,7 +17,7 @@ DEMO_SPEC: dict[str, Any] = {**SAMPLE_SPEC, "options": {"search": {"sets": 12, "
 
 NEW_INPUTS = (
     "Third kettle in a year. I should have learned.",
-    "My mother unpacked it before I was home and has not put it down since.",
+    "My mother unpacked it and has not put it down since.",
     "The colour is lovely, the lid does not close.",
 )
 

@@ -34,8 +34,8 @@ _MOST_SUSPICIOUS = 5
 """Number of suspicious labels that are printed."""
 _MOST_NOTES = 3
 """Number of warnings in a summary."""
-_BAR = 20
-"""Width of a bar for 100 %."""
+_BAR = 10
+"""Width of a bar for 100 %: a line fits a terminal of 80 characters."""
 
 
 class Way(NamedTuple):
@@ -77,19 +77,14 @@ def _name_way(one: Contender) -> str:
 
 
 def _say_needs(one: Contender) -> str:
-    if one.method in ("bag_of_words", "embeddings"):
-        return "no model" if one.method == "bag_of_words" else "a small encoder"
-    what = "its weights" if one.kind == "classifier" else "any model"
-    what = "probabilities" if one.use == "probabilities" else what
-    return f"{what}, {one.tokens:,.0f} tokens a text"
+    what = "probabilities, " * (one.use == "probabilities") + "weights, " * (one.kind == "classifier")
+    known = {"bag_of_words": "no model", "embeddings": "a small encoder"}
+    return known.get(one.method, f"{what}{one.tokens:,.0f} tokens")
 
 
 def show_summary(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print what to use and what to expect of it, a bar for each way to answer, and the cost; some 20 lines."""
-    console.print(Text(result.verdict.sentence, style="bold"))
-    console.print()
-    console.print(draw_ways(result))
-    console.print()
+    console.print(Text(result.verdict.sentence, style="bold"), "", draw_ways(result), "", sep="\n")
     notes = [warning for warning in result.warnings if warning not in shown]
     for warning in notes[:_MOST_NOTES]:
         show_note(warning, console)
@@ -106,8 +101,8 @@ def draw_ways(result: SelectionResult) -> Table:
         table.add_column(f"right of {ways[0].expected.n:,} test texts")
     else:
         table.add_column("expected of new texts")
-    for name in ("right", "", "takes"):
-        table.add_column(name, justify="right" if name == "right" else "left", no_wrap=name != "takes")
+    for name in ("right", "", "a text takes"):
+        table.add_column(name, justify="right" if name == "right" else "left", no_wrap=True)
     for way in ways:
         one, bar = way.expected, "█" * round(_BAR * way.expected.accuracy)
         right = f"{round(one.accuracy * one.n):,}  {show_accuracy(one)}" if result.has_test else show_accuracy(one)

@@ -64,7 +64,7 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
 
 
 def test_demonstration_fits_a_screen(stack: Stack) -> None:
-    console = Console(file=StringIO(), width=100)
+    console = Console(file=StringIO(), width=80)
     page = tell_story(stack, console)
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
