@@ -17,7 +17,7 @@ from lens_engine.result.headline import find_expected, kind_of
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
-from lens_engine.show.figures import list_chosen, list_figures
+from lens_engine.show.figures import find_reading, list_chosen, list_figures
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -49,15 +49,15 @@ class Way(NamedTuple):
 
 def list_ways(result: SelectionResult) -> list[Way]:
     """What was chosen, and what it is compared with, the most often right first; last the most frequent label."""
-    chosen, found = list_chosen(result), list[Way]()
+    chosen, found, uses = list_chosen(result), list[Way](), (None, find_reading(result.answer))
     for one in result.contenders:
         kind, is_chosen = kind_of(one), one in chosen
         expected = one.test if result.has_test else one.judged
-        if is_chosen and (kind != "prompt" or one.use == result.answer.use):
+        if is_chosen and one.use in uses:
             expected = find_expected(result, kind)
         is_shown = is_chosen or kind == "words" or (one.method == "zero_shot" and not one.is_dropped)
         if expected is not None and is_shown:
-            is_first = is_chosen and kind == result.first and (kind != "prompt" or one.use == result.answer.use)
+            is_first = is_chosen and kind == result.first and one.use in uses
             found.append(Way(_name_way(one), expected, _say_needs(one), is_first))
     found.sort(key=lambda way: -way.expected.accuracy)
     share = next((way.expected.largest_class for way in found if way.expected.largest_class is not None), None)

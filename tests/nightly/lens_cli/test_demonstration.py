@@ -15,8 +15,7 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
 from lens_engine.task.request import TaskRequest
 
-README = Path(__file__).parents[3] / "README.md"
-LINE = re.compile(r"^(\S.*?) {2,}(\d+) +\d+ % ", re.MULTILINE)
+README, LINE = Path(__file__).parents[3] / "README.md", r"^(\S.*?) {2,}(\d+) +\d+ % "
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -26,6 +25,6 @@ def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str) -
     result = select_support_examples(run.problem, open_model(BUNDLED_MODEL, dtype=dtype).scorer, run.config)
 
     found = {way.name: round(way.expected.accuracy * way.expected.n) for way in list_ways(result)}
-    shown = {name: int(right) for name, right in LINE.findall(README.read_text("utf-8"))}
+    shown = {name: int(right) for name, right in re.findall(LINE, README.read_text("utf-8"), re.MULTILINE)}
     assert shown.keys() == found.keys()
     assert {name: abs(right - found[name]) <= 2 for name, right in shown.items()} == dict.fromkeys(shown, True)

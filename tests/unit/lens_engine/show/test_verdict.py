@@ -45,6 +45,9 @@ BY_F1 = make_result().provenance.model_copy(update={"config": {"objective": "mac
 TESTED_WORDS = tuple(one.model_copy(update={"test": QUALITY}) for one in TESTED)
 WORSE = QUALITY.model_copy(update={"accuracy": 0.8})
 WORSE_WORDS = tuple(one.model_copy(update={"test": QUALITY if one.is_chosen else WORSE}) for one in TESTED)
+ASKED = tuple(one.model_copy(update={"test": QUALITY}) for one in make_result().contenders)
+PLAIN = 2 * (make_answer("prompt", method="zero_shot", examples=(), test=QUALITY),)
+PLAIN_FIRST = make_result(first="prompt", support_examples=PLAIN, contenders=ASKED)
 EXPECT = "Use the classifier. Expect 80 to 93 of 100 new texts right (judged by 100 rows)."
 RIGHT = "Use the classifier. Expect 86 to 94 of 100 new texts right (181 of 200 test texts)."
 
@@ -86,6 +89,7 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_result(provenance=BY_F1), f"{RIGHT[:-2]}, macro-F1 0.90). {AS_GOOD}"),
         (make_untested(classifier_estimate=SURE), f"{EXPECT} Counting words gets 80 of 100 right, the classifier 88."),
         (make_result(classifier_estimate=SURE, tested=TESTED_WORDS), f"{RIGHT} Counting words may be as good."),
+        (PLAIN_FIRST, f"{RIGHT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
         # the test texts decide over the samples of the rows, of which 7 of 100 say otherwise
         (make_result(tested=WORSE_WORDS), f"{RIGHT} {AS_GOOD.replace('Counting words and r', 'R')}"),
         (
