@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -25,6 +25,7 @@ _FIELD = (
 )
 _CHECKBOX = "//input[@type='checkbox']"
 _MOST_TABS = 200
+_REPLACED = "does not belong to the document"
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,10 @@ class Page:
                 return condition()
             except StaleElementReferenceException:
                 return None
+            except WebDriverException as error:
+                if _REPLACED in str(error):  # Chromium's word for an element that goes while it is read
+                    return None
+                raise
 
         return until(look, what, SECONDS)
 
