@@ -70,7 +70,7 @@ EXAMPLES ?= 500
 .PHONY: fuzz
 fuzz: $(TESTS_INSTALLED) ## random requests and files to a real API, and ten minutes of changed files; EXAMPLES=number for each operation, SEED=number to repeat a run
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
-	PYTHONPATH=.:tests/unit/lens_engine/reading $(BIN)/python tests/unit/lens_engine/reading/test_fuzzed_shapes.py 600
+	PYTHONPATH=.:tests/unit/lens_engine/files $(BIN)/python tests/unit/lens_engine/files/test_fuzzed_shapes.py 600
 
 .PHONY: compose
 compose: $(TESTS_INSTALLED) ## the compose files on a real Docker engine: build, faults, backup, upgrade, down; eleven minutes, skipped without one

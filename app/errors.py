@@ -1,13 +1,93 @@
-"""Errors of the service. Each class has a status and a stable code; `app/problems.py` has the titles, and
-docs/api.md has them in a table. `app/web/error_handlers.py` turns each error into a response.
+"""Errors of the service, and problem details (RFC 9457): the form of error responses and of a failed job's `error`.
+
+Each class has a status and a stable code, which `TITLES` names; docs/api.md has them in a table.
+`app/web/error_handlers.py` turns each error into a response.
 """
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
-from app.problems import ErrorItem
 from lens_engine.errors import InvalidInput
+
+TITLES = {
+    # requests
+    "bad-request": "The request is malformed",
+    "invalid-cursor": "The cursor is invalid",
+    "unauthorized": "The API key is missing or unknown",
+    "not-local": "The service accepts requests from localhost only",
+    "not-found": "Not found",
+    "method-not-allowed": "The resource does not support this method",
+    "refused": "The request was refused",
+    "conflict": "The state of the resource does not allow this request",
+    "not-finished": "There is no result yet",
+    "no-result": "The run ended without a result",
+    "stored-unreadable": "What is stored cannot be read",
+    "no-classifier": "The result has no classifier",
+    "already-finished": "The run has already ended",
+    "still-running": "The run has not ended yet",
+    "dataset-in-use": "A job uses the dataset",
+    "not-failed": "The run has not failed",
+    "not-cancelled": "The run was not cancelled",
+    "no-pool": "The prompt finds no examples for an input",
+    "contradicting-example": "An example contradicts another one",
+    "example-in-use": "The prompt needs the example",
+    "idempotency-in-flight": "Another request with this Idempotency-Key is in progress",
+    "idempotency-mismatch": "This Idempotency-Key was used with a different body",
+    "precondition-failed": "The name has another version, or exists already",
+    "precondition-required": "The request must say which version it changes",
+    "content-too-large": "The request body is too large",
+    "unsupported-media-type": "The media type or file format is not supported",
+    "invalid-request": "The request is well-formed but invalid",
+    "unknown-dataset": "The dataset does not exist",
+    "unknown-selection": "The selection does not exist",
+    "unknown-version": "The name has no such version",
+    "too-many-requests": "More requests than the service allows",
+    "pool-full": "The pool of the prompt has no room for more",
+    "owner-full": "This owner has no room for more",
+    "too-many-selections": "This owner has too many jobs queued or running",
+    "unavailable": "The service is temporarily unavailable",
+    "busy": "The service has too much to do",
+    "model-loading": "The model is being loaded",
+    "answers-away": "No process answers at once",
+    "storage-full": "The service has no disk space left",
+    "internal-error": "The server failed unexpectedly",
+    # datasets, tasks and options
+    "invalid-input": "The input is invalid",
+    "invalid-dataset": "These examples cannot be used yet",
+    "dataset-empty": "The dataset has fewer than two rows",
+    "dataset-too-large": "The dataset has too many bytes or rows",
+    "class-too-small": "A label has too few examples",
+    "invalid-template": "The template is invalid",
+    "invalid-instruction": "The instruction is invalid",
+    "invalid-verbalizer": "The label words are invalid",
+    "invalid-options": "The options are invalid",
+    "prompt-too-long": "A prompt exceeds the context of the model",
+    "classifier-unreadable": "The classifier cannot be read",
+    "model-mismatch": "The classifier belongs to another language model",
+    # runs
+    "unknown-model": "The model is not available",
+    "model-error": "The model cannot be used",
+    "endpoint-error": "The server of the model cannot be used",
+    "endpoint-away": "The server of the model does not answer",
+    "budget-spent": "The limit on the cost is reached",
+    "unsafe-model": "The files of the model could run code",
+    "unreadable-model": "The files of the model cannot be read",
+    "non-finite": "The model returned NaN or an infinity",
+    "out-of-memory": "The memory is too small",
+    "cluster-error": "The actors of the cluster cannot be used",
+    "lens-error": "The run failed",
+    "checkpoint-error": "The run cannot resume from its checkpoint",
+    "checkpoint-damaged": "The checkpoint is damaged",
+    "checkpoint-foreign": "The checkpoint belongs to another run",
+    "nothing-selected": "The run ended before any examples were chosen",
+    "spec-unreadable": "The stored spec cannot be read",
+    "timeout": "The run exceeded the time limit",
+    "stalled": "The run made no progress",
+    "worker-crashed": "The worker crashed repeatedly",
+    "worker-unfit": "No worker could run the job",
+}
+"""The title of each problem code."""
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """No space on the disk, in the quota of the account, or in the file size that the process may write."""
@@ -18,6 +98,43 @@ REPEAT = "repeat the request, with the same Idempotency-Key if it had one"
 STOPPING = f"the service stops; {REPEAT}"
 
 _ENGINE_STATUSES = {"dataset-too-large": 413, "unsupported-media-type": 415}
+
+
+class ErrorItem(TypedDict, total=False):
+    """One error and its place: a JSON pointer into the body, or `/dataset/rows/7/label` in a file."""
+
+    detail: str
+    pointer: str
+    row: int  #: of the pool, that contradicts what was sent
+
+
+def problem(
+    code: str,
+    detail: str,
+    *,
+    status: int | None = None,
+    instance: str | None = None,
+    errors: Sequence[ErrorItem] = (),
+) -> dict[str, Any]:
+    """Build a problem. `status` is omitted in the `error` of a failed job.
+
+    `type` leads to the documentation that the service itself serves, at the code.
+    """
+    body: dict[str, Any] = {
+        "type": f"/docs#{code}",
+        "code": code,
+        "title": TITLES[code],
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+        "errors": list(errors),
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def point(*parts: str | int) -> str:
+    """Build a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
 class AppError(Exception):

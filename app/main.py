@@ -13,19 +13,19 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.answering.client import AnswersClient, AskingMetrics
 from app.answers import files as answered_files
 from app.answers import label_suggestions
 from app.answers.classifying import Classifying
+from app.answers.client import AnswersClient, AskingMetrics
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
-from app.health.endpoints import DatabaseCheck, FullDisk
-from app.health.endpoints import router as health_router
 from app.lifecycle.sweep import Settling, sweep
 from app.logs import summarize
-from app.metrics.endpoint import router as metrics_router
-from app.metrics.service_state import ProcessMetrics, ServiceState, SweepMetrics
+from app.operations.health import DatabaseCheck, FullDisk
+from app.operations.health import router as health_router
+from app.operations.metrics import router as metrics_router
+from app.operations.service_state import ProcessMetrics, ServiceState, SweepMetrics
 from app.pages import creation, prompts, results, rows, trying
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
@@ -38,11 +38,11 @@ from app.selections import endpoints as selections
 from app.selections.form import sweep_uploads
 from app.selections.reader import Reader
 from app.selections.receiving import Admission
-from app.services import Services
 from app.settings import Settings
 from app.store.database import create_database
 from app.store.keys import KeyLookup
 from app.store.queue import JobQueue
+from app.store.services import Services
 from app.web.access_log import AccessLogMiddleware, RequestIdMiddleware, RequestMetrics
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.draining import DRAINING

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.servers.address import Endpoint, is_endpoint, read_endpoints
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.model.servers.address import Endpoint, is_endpoint, read_endpoints
 
 M = TypeVar("M")
 
@@ -67,7 +67,7 @@ Token = Annotated[str, StringConstraints(min_length=16, pattern=r"^[!-~]+$")]
 """Of a header. At least 16 characters, which nobody guesses."""
 
 RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
-"""Empty, or what `lens_engine.cluster.scorer.find_place` takes."""
+"""Empty, or what `lens_engine.model.cluster.scorer.find_place` takes."""
 
 KeyHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]

@@ -6,8 +6,8 @@ Li & Qiu (2023), section 4.1 and appendix A. The label names are those of the pu
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 
 _SENTIMENT = (
     "{text} A {label} one.",

@@ -18,7 +18,7 @@ from lens_cli.service.owners import create_keys
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
 from lens_engine import __version__
-from lens_engine.local.choices import let_threads_sleep
+from lens_engine.model.local.choices import let_threads_sleep
 
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Python's default is 700 or 2,000. Importing torch and transformers makes a million objects and no garbage. To look

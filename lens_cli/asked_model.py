@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lens_cli.refusals import RefusedInput
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.scoring.base import SERVER
-from lens_engine.servers.address import Endpoint, parse_endpoint
+from lens_engine.model.base import SERVER
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.model.servers.address import Endpoint, parse_endpoint
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.classifier import ModelRecord
+    from lens_engine.model.base import LabelScorer
     from lens_engine.opening import LanguageModel
-    from lens_engine.scoring.base import LabelScorer
 
 _USUAL = {"dtype": "auto", "device": "auto", "actors": 1}
 """Values of options of a model on this machine that nobody gave."""
@@ -157,7 +157,7 @@ class ServerOptions:
         return self.choose(names[0], **local)
 
     def _read_servers(self) -> dict[str, Endpoint]:
-        from lens_engine.servers.address import read_endpoints
+        from lens_engine.model.servers.address import read_endpoints
 
         return {} if self.endpoints is None else read_endpoints(self.endpoints)
 
@@ -199,9 +199,9 @@ class ChosenModel:
             remembers: whether a model on this machine has a pair cache.
             remembers_answers: whether the answers of a server, which may cost money, are kept on disk.
         """
+        from lens_engine.model.score_cache import DEFAULT_MAX_BYTES
+        from lens_engine.model.servers.scorer import EndpointScorer
         from lens_engine.opening import open_model
-        from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
-        from lens_engine.servers.scorer import EndpointScorer
 
         keeps = remembers if self.endpoint is None else remembers_answers
         cache_bytes = DEFAULT_MAX_BYTES if keeps else None

@@ -19,10 +19,10 @@ from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_cli.views.result import draw_ways, show_result
 from lens_client import LensClient, LensError, Problem
 from lens_client.models import Classified, Selection
-from lens_engine.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
 from lens_engine.metering.progress import Progress
+from lens_engine.model.local.model_files import BUNDLED_MODEL, mention_first_load, resolve_model
+from lens_engine.prompt.wording import describe_seconds
 from lens_engine.result import SelectionResult
-from lens_engine.task.wording import describe_seconds
 
 DEMO_ENVIRONMENT = {
     "LENS_REQUIRE_KEYS": "false",

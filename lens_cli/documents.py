@@ -11,7 +11,7 @@ from rich.console import Console
 from lens_cli.refusals import check_output, refusing, show_note
 from lens_cli.subject_file import read_result
 from lens_engine.config import Use
-from lens_engine.disk.replace_file import replace_file
+from lens_engine.disk import replace_file
 
 if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
@@ -58,7 +58,8 @@ def export(
 
 def _export(path: Path, format: str, use: Use | None) -> tuple[bytes, str | None]:
     """The export of a result, with a note on it."""
-    from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples
+    from lens_engine.show.exports import FORMATS, Source, export_support_examples
+    from lens_engine.types import FormatName
 
     result = read_result(path)
     content = export_support_examples(result, cast(FormatName, format), use=use)

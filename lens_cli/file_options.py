@@ -56,7 +56,7 @@ def _list_fields(group: Any) -> list[inspect.Parameter]:
 
 
 if TYPE_CHECKING:  # commands import this module for their help, and this is slow to import
-    from lens_engine.reading import Dialect
+    from lens_engine.files import Dialect
 
 file_option = partial(typer.Option, rich_help_panel="The file", show_default=False)
 
@@ -96,7 +96,7 @@ class TextFileOptions:
 
     @property
     def dialect(self) -> "Dialect":
-        from lens_engine.reading import Dialect
+        from lens_engine.files import Dialect
 
         return Dialect(self.encoding, self.delimiter)
 

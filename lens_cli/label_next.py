@@ -46,11 +46,11 @@ def label_next(
         lens label-next unlabelled.csv --with train.csv -n 20 -o next.csv
     """
     from lens_cli.select.sources import Sources
-    from lens_engine.disk.replace_file import replace_file
+    from lens_engine.disk import replace_file
     from lens_engine.errors import Faults
-    from lens_engine.exports.formats import escape_cell
-    from lens_engine.reading import Named, ParsingLimits, read_texts
-    from lens_engine.retrieval.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
+    from lens_engine.files import Named, ParsingLimits, read_texts
+    from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
+    from lens_engine.show.exports import escape_cell
 
     check_output(output)
     if output is not None and any(

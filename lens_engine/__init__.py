@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from lens_engine.classifier.classifier import Classifier
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
-    from lens_engine.estimator import LensClassifier
-    from lens_engine.exports import export_support_examples
-    from lens_engine.local.load import load_scorer
+    from lens_engine.files import read_examples
     from lens_engine.metering.estimate import CostEstimate
+    from lens_engine.model.local.load import load_scorer
+    from lens_engine.model.servers.address import Endpoint
+    from lens_engine.model.spending import TokenPrices
     from lens_engine.opening import LanguageModel, open_model
-    from lens_engine.pipeline import select_support_examples
     from lens_engine.presets import resolve_config
-    from lens_engine.reading import read_examples
+    from lens_engine.prompt.template import Task, Template
+    from lens_engine.prompt.verbalizer import Verbalizer
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
+    from lens_engine.run.estimator import LensClassifier
+    from lens_engine.run.pipeline import select_support_examples
     from lens_engine.run.preparation import estimate_cost
-    from lens_engine.scoring.spending import TokenPrices
-    from lens_engine.servers.address import Endpoint
-    from lens_engine.suggestion.suggest import Suggestion, suggest
-    from lens_engine.task.template import Task, Template
-    from lens_engine.task.verbalizer import Verbalizer
+    from lens_engine.run.suggest import Suggestion, suggest
+    from lens_engine.show.exports import export_support_examples
     from lens_engine.types import Example
 
 __all__ = [
@@ -61,27 +61,27 @@ __all__ = [
 _HOME = {
     "Classifier": "classifier.classifier",
     "CostEstimate": "metering.estimate",
-    "Endpoint": "servers.address",
+    "Endpoint": "model.servers.address",
     "Example": "types",
     "LanguageModel": "opening",
-    "LensClassifier": "estimator",
+    "LensClassifier": "run.estimator",
     "LensError": "errors",
     "Problem": "rows.problem",
     "SelectionConfig": "config",
     "SelectionResult": "result",
-    "Suggestion": "suggestion.suggestion",
-    "Task": "task.template",
-    "Template": "task.template",
-    "TokenPrices": "scoring.spending",
-    "Verbalizer": "task.verbalizer",
+    "Suggestion": "run.suggest",
+    "Task": "prompt.template",
+    "Template": "prompt.template",
+    "TokenPrices": "model.spending",
+    "Verbalizer": "prompt.verbalizer",
     "estimate_cost": "run.preparation",
-    "export_support_examples": "exports",
-    "load_scorer": "local.load",
+    "export_support_examples": "show.exports",
+    "load_scorer": "model.local.load",
     "open_model": "opening",
-    "read_examples": "reading",
+    "read_examples": "files",
     "resolve_config": "presets",
-    "select_support_examples": "pipeline",
-    "suggest": "suggestion.suggest",
+    "select_support_examples": "run.pipeline",
+    "suggest": "run.suggest",
 }
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.local.choices import check_device, check_dtype, limit_threads
-from lens_engine.local.model_files import ModelSource, check_files, mention_first_load, resolve_model
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
-from lens_engine.servers.address import Endpoint, parse_endpoint
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.local.choices import check_device, check_dtype, limit_threads
+from lens_engine.model.local.model_files import ModelSource, check_files, mention_first_load, resolve_model
+from lens_engine.model.score_cache import DEFAULT_MAX_BYTES, remember_pairs
+from lens_engine.model.servers.address import Endpoint, parse_endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def open_model(
     A model behind a server is an `Endpoint`, or KIND:NAME@URL, such as "vllm:our-model@http://127.0.0.1:8000". It
     needs no torch here, and has no dtype, device and threads.
 
-    What takes longer than two seconds is a line of the logger `lens_engine.local.steps` (INFO): the
+    What takes longer than two seconds is a line of the logger `lens_engine.model.local.steps` (INFO): the
     first load of a GGUF file, a digest, a download, the trial of a model.
 
     Args:
@@ -75,7 +75,7 @@ def open_model(
     # Imported here, because a user of the types does not need torch.
     import torch
 
-    from lens_engine.local.load import load_scorer
+    from lens_engine.model.local.load import load_scorer
 
     threads = threads or limit_threads(torch.get_num_threads())
     scorer = load_scorer(reference, dtype=dtype, device=device, threads=threads, name=name, cache_dir=cache_dir)
@@ -86,7 +86,7 @@ def open_model(
 
 def _connect(endpoint: Endpoint, name: str | None, cache_dir: Path | None, answer_bytes: int | None) -> LabelScorer:
     try:  # it needs packages that a model on this machine does not
-        from lens_engine.servers.open_endpoint import open_endpoint
+        from lens_engine.model.servers.open_endpoint import open_endpoint
     except ModuleNotFoundError as error:
         raise InvalidConfig(
             f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "

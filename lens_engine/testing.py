@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lens_engine.scoring.base import Prefix, ScorerIdentity
-from lens_engine.scoring.labels import check_distinct
-from lens_engine.scoring.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
+from lens_engine.model.base import Prefix, ScorerIdentity
+from lens_engine.model.labels import check_distinct
+from lens_engine.model.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 if TYPE_CHECKING:
-    from lens_engine.local.scorer import CausalLMScorer
+    from lens_engine.model.local.scorer import CausalLMScorer
 
 LogProbTable = Callable[[Prefix, str, str], float]
 """log p(label span | prefix ⊕ query)."""
@@ -186,7 +186,7 @@ class TinyCausalLM:
 
     def scorer(self, executor: str = "auto") -> "CausalLMScorer":
         """A scorer over this model, in float32 on the CPU."""
-        from lens_engine.local.load import scorer_from_model
+        from lens_engine.model.local.load import scorer_from_model
 
         return scorer_from_model(self.model, self.tokenizer, name="tiny", executor=executor)
 

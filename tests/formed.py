@@ -1,8 +1,8 @@
 """A result whose prompt finds demonstrations for each input."""
 
 from lens_engine.config import FormKind
+from lens_engine.prompt.pool import Pool, PromptForm
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.retrieval.pool import Pool, PromptForm
 from lens_engine.types import Example
 
 POOL = Pool.of(

@@ -3,17 +3,17 @@
 import time
 from concurrent.futures import Future
 
-from app.answering.answering import Answering
-from app.answering.models import ModelKey, Opened
-from app.answering.remote import Subject
+from app.answers.answering import Answering
+from app.answers.models import ModelKey, Opened
+from app.answers.remote import Subject
 from app.errors import ModelLoading
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.errors import UnknownModel
 from lens_engine.evaluation.batches import Prediction
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task, Template, Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

@@ -10,7 +10,7 @@ from app.logs import configure_logging
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY
 from app.store.schema import current_revision, is_behind, own_revisions
-from lens_engine.local.choices import let_threads_sleep
+from lens_engine.model.local.choices import let_threads_sleep
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.parent import leave_in_time

@@ -20,15 +20,23 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.answering.answering import Answering
-from app.answering.client import AnsweringMetrics, unless_gone
-from app.answering.models import Models
-from app.answering.remote import PREDICTIONS, Subject, weigh_subject
-from app.errors import AppError, ContentTooLarge, NotFound, NotLocal, Unauthorized, Unprocessable, make_internal_error
+from app.answers.answering import Answering
+from app.answers.client import AnsweringMetrics, unless_gone
+from app.answers.models import Models
+from app.answers.remote import PREDICTIONS, Subject, weigh_subject
+from app.errors import (
+    AppError,
+    ContentTooLarge,
+    NotFound,
+    NotLocal,
+    Unauthorized,
+    Unprocessable,
+    make_internal_error,
+    problem,
+)
 from app.held_values import HeldValues
 from app.logs import configure_logging, summarize
 from app.model_settings import is_loopback
-from app.problems import problem
 from app.settings import Settings
 from app.web.draining import DRAINING, DrainingServer
 from lens_engine.evaluation.batches import BATCH_ROWS
@@ -118,7 +126,7 @@ def _find_most_bytes(settings: Settings, device: Device) -> int:
     """How much memory weights may take."""
     if settings.answers_memory_mib is not None:
         return settings.answers_memory_mib << 20
-    from lens_engine.local.memory import machine_bytes  # imports torch
+    from lens_engine.model.local.memory import machine_bytes  # imports torch
 
     return int(_SHARE * (device.total_bytes or machine_bytes()))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.settings import Settings
 from app.store.queue import WorkerDevice
-from lens_engine.local.choices import DTYPES
+from lens_engine.model.local.choices import DTYPES
 
 _GIB = 1 << 30
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -141,7 +141,7 @@ def _try_format(device: Any, dtype: str) -> str:
     """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
     import torch
 
-    from lens_engine.local.torch_choices import choose_dtype
+    from lens_engine.model.local.torch_choices import choose_dtype
 
     chosen = choose_dtype(device) if dtype == "auto" else getattr(torch, dtype)
     ones = torch.ones(_TRIAL_ROWS, _TRIAL_ROWS, dtype=chosen, device=device)

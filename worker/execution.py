@@ -30,13 +30,13 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
+from app.errors import problem
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, list_inline_parts
 from app.logs import begin_context, summarize
-from app.metrics.counters import count_wait
-from app.problems import problem
+from app.operations.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected

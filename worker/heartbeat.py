@@ -15,7 +15,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash
 from app.logs import begin_context, summarize
-from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
+from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from lens_engine.metering.progress import Progress

@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from app.settings import Settings
-from lens_engine.cluster.scorer import find_place
 from lens_engine.errors import InvalidConfig, LensError
-from lens_engine.local.model_files import check_files, find_tokenizer, resolve_model
-from lens_engine.scoring.base import SERVER
+from lens_engine.model.base import SERVER
+from lens_engine.model.cluster.scorer import find_place
+from lens_engine.model.local.model_files import check_files, find_tokenizer, resolve_model
 from worker.device import Device, ReadGpu, UnfitWorker, check_room, find_device, first_line, read_gpu
 from worker.model_loading import TESTING_PREFIX, least_bytes
 from worker.parent import die_with_parent

@@ -3,15 +3,15 @@
 import pkgutil
 from dataclasses import dataclass
 
-from app.answering.models import ModelKey, ModelSource, Opened
+from app.answers.models import ModelKey, ModelSource, Opened
 from app.settings import Settings
-from lens_engine.cluster.scorer import RayScorer
 from lens_engine.errors import UnknownModel
-from lens_engine.local.model_files import ModelSource as ModelFiles
-from lens_engine.local.model_files import count_weights, resolve_model
+from lens_engine.model.cluster.scorer import RayScorer
+from lens_engine.model.local.model_files import ModelSource as ModelFiles
+from lens_engine.model.local.model_files import count_weights, resolve_model
+from lens_engine.model.score_cache import remember_pairs
+from lens_engine.model.servers.address import Endpoint
 from lens_engine.opening import LanguageModel, open_model
-from lens_engine.scoring.cache.scorer import remember_pairs
-from lens_engine.servers.address import Endpoint
 from worker.faults import ModelMoved
 
 TESTING_PREFIX = "testing:"
@@ -81,6 +81,6 @@ class Weights(ModelSource):
         return Opened(scorer, getattr(scorer, "weight_bytes", 0))
 
     def free(self) -> None:
-        from lens_engine.local.memory import free_memory  # imports torch
+        from lens_engine.model.local.memory import free_memory  # imports torch
 
         free_memory()

@@ -23,9 +23,9 @@ from typing import Any, Literal, get_args
 
 from rq.job import Job
 
+from app.errors import problem
 from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
 from app.lifecycle.endings import Crash, finish_late, requeue
-from app.problems import problem
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
 from worker.heartbeat import count, count_attempt

@@ -14,12 +14,12 @@ from app.lifecycle.spec import Submission, load_submission
 from app.logs import summarize
 from app.settings import Settings
 from lens_engine.errors import CheckpointError, CheckpointForeign
+from lens_engine.model.base import SERVER
 from lens_engine.opening import LanguageModel
-from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
-from lens_engine.scoring.base import SERVER
 from worker.faults import blaming_worker
 from worker.heartbeat import RunMonitor
 from worker.model_loading import find_reference, load_model

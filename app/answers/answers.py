@@ -19,19 +19,19 @@ from app.answers.schemas import (
 )
 from app.errors import NoResult
 from app.lifecycle.spec import StoredPart
-from app.services import Services
+from app.store.services import Services
 from app.web.parameters import REVALIDATED, answer_unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import Use
-from lens_engine.exports import Source
+from lens_engine.prompt.pool import Found, Pool, PromptForm
+from lens_engine.prompt.pool import RenderedPrompt as PromptOfInput
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import Provenance, SupportExamples
 from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.parts import find_renderer
-from lens_engine.retrieval.pool import Found, Pool, PromptForm
-from lens_engine.retrieval.pool import RenderedPrompt as PromptOfInput
-from lens_engine.task.record import TaskRecord
+from lens_engine.show.exports import Source
 from lens_engine.types import Example, HeadlineKind
 
 

@@ -14,9 +14,9 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from app.answering.client import AnswersClient, unless_gone
-from app.answering.remote import Subject, weigh_subject
 from app.answers.answers import Finder, Version
+from app.answers.client import AnswersClient, unless_gone
+from app.answers.remote import Subject, weigh_subject
 from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
@@ -30,7 +30,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.answers import Answers, leave_out
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.evaluation.table import is_answered, shorten
-from lens_engine.retrieval.pool import PromptForm
+from lens_engine.prompt.pool import PromptForm
 from lens_engine.types import Example
 
 MOST_AT_ONCE = 8

@@ -23,7 +23,7 @@ from app.selections.form import open_upload
 from app.selections.limits import invalid_inputs
 from app.selections.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.services import Services
+from app.store.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model
 from lens_engine.classifier.classifier import Classifier
@@ -31,8 +31,8 @@ from lens_engine.evaluation.answers import Answers, leave_out
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.evaluation.evaluation import measure
 from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
-from lens_engine.reading import ParsedDataset, ReadTexts
-from lens_engine.reading.limits import DatasetEmpty
+from lens_engine.files import ParsedDataset, ReadTexts
+from lens_engine.files.limits import DatasetEmpty
 from lens_engine.result.parts import EvaluationResult
 
 MakeFinder = Callable[[Services, str], Finder]

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from app.answering.remote import weigh_pool
+from app.answers.remote import weigh_pool
 from app.held_values import HeldValues
-from lens_engine.retrieval.pool import Pool
+from lens_engine.prompt.pool import Pool
 
 PoolKey = tuple[str, ...]
 """What a pool belongs to, and its version: equal keys have equal pools."""

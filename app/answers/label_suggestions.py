@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.answers.files import FILES
-from app.dependencies import OWNER_ROUTE
 from app.errors import Unprocessable
 from app.selections import datasets
 from app.selections import service as selections
@@ -15,13 +14,14 @@ from app.selections.bodies import Body, JsonBody, parsing_limits
 from app.selections.limits import invalid_inputs
 from app.selections.parts import DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.services import Services
 from app.store.datasets import load_rows
+from app.store.services import Services
+from app.web.dependencies import OWNER_ROUTE
 from app.web.openapi import refusals
 from app.web.validation import Incoming, Outgoing, read_model
 from lens_engine.classifier.classifier import InputFormat
-from lens_engine.reading import ReadTexts, read_inline_texts
-from lens_engine.retrieval.labelling import choose_texts
+from lens_engine.files import ReadTexts, read_inline_texts
+from lens_engine.prompt.labelling import choose_texts
 
 router = APIRouter(tags=["datasets"], dependencies=OWNER_ROUTE)
 

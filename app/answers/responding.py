@@ -13,7 +13,8 @@ from app.web.openapi import not_modified, sends, takes_json
 from app.web.parameters import REVALIDATED, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.request_body import json_body
 from lens_engine.config import Use
-from lens_engine.exports import FORMATS, FormatName, write_export
+from lens_engine.show.exports import FORMATS, write_export
+from lens_engine.types import FormatName
 
 MOST_INPUT_CHARACTERS = 1_000
 """Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""

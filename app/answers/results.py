@@ -18,19 +18,19 @@ from app.answers.answers import (
     Version,
 )
 from app.answers.indexes import PoolSource
-from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from app.errors import NoClassifier, NoResult
 from app.ids import path_of
 from app.selections import service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
-from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompt_tables import StoredPool
 from app.store.prompts import read_pool
+from app.store.services import Services
 from app.store.tables import Job, Report, Status, StoredClassifier
+from app.web.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from lens_engine.classifier.classifier import Classifier, InputFormat
+from lens_engine.prompt.pool import Pool
 from lens_engine.result import SelectionResult
-from lens_engine.retrieval.pool import Pool
 from lens_engine.show.report import ResultView, Texts
 
 

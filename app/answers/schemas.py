@@ -10,12 +10,12 @@ from lens_engine.classifier.heads import HeadKind
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.evaluation.batches import BATCH_ROWS
+from lens_engine.prompt.chat import Turn
+from lens_engine.prompt.pool import PromptForm
+from lens_engine.prompt.record import LabelWord, TaskRecord
+from lens_engine.prompt.text_checks import is_blank
 from lens_engine.result import LabelBias, SupportExample, SupportExamples
 from lens_engine.result.parts import EvaluationResult
-from lens_engine.retrieval.pool import PromptForm
-from lens_engine.task.chat import Turn
-from lens_engine.task.record import LabelWord, TaskRecord
-from lens_engine.task.text_checks import is_blank
 from lens_engine.types import HeadlineKind
 
 MAX_INPUTS = 100

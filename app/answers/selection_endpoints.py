@@ -27,13 +27,13 @@ from app.answers.responding import (
 )
 from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.answers.schemas import ClassifiedOut, Rendered, SupportExamplesOut, TextsOut
-from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
+from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.exports.formats import write_suspicious_labels
 from lens_engine.show.documents import write_html
+from lens_engine.show.exports import write_suspicious_labels
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 

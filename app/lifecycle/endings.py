@@ -17,10 +17,10 @@ from typing import Any
 from sqlalchemy import Update, delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.errors import problem
 from app.ids import path_of
 from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease, record_event
 from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
-from app.problems import problem
 from app.settings import Settings
 from app.store.prompts import delete_pool_without_result
 from app.store.tables import Event, Job, Report, Status, StoredCheckpoint, StoredClassifier

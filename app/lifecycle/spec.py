@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.problems import ErrorItem, point
+from app.errors import ErrorItem, point
 from app.store.datasets import load_rows
 from app.store.tables import Dataset, Job
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.task.request import Wordings, combine_wordings, read_instructions, read_templates
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.request import Wordings, combine_wordings, read_instructions, read_templates
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.types import Example, Record
 
 

@@ -7,11 +7,11 @@ from app.lifecycle.spec import StoredSpec
 from app.pages.fields import read_request
 from app.prompts.schemas import PromptSummary
 from app.store.tables import Job
+from lens_engine.prompt.wording import describe_seconds, show_percent, show_right, show_share
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.headline import list_headlines
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import HEADLINES
-from lens_engine.task.wording import describe_seconds, show_percent, show_right, show_share
 
 _MOST_ROWS = 100
 """Largest number of changed answers that are listed."""

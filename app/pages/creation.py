@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
-from app.dependencies import OWNER_ROUTE
 from app.errors import RefusedInput
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_submission, list_fields, read_field, read_words
@@ -25,13 +24,14 @@ from app.selections.dataset_endpoints import read_report
 from app.selections.parts import COLUMN_PARTS
 from app.selections.receiving import Upload, do_large, hold_place, receive
 from app.selections.submission import check_key, submit_selection
-from app.services import Services, enqueueing
 from app.store.datasets import find_label_column, load_rows_from
+from app.store.services import Services, enqueueing
+from app.web.dependencies import OWNER_ROUTE
 from app.web.parameters import read_number
 from lens_engine.errors import InvalidInput
-from lens_engine.task.template import Task, Template
-from lens_engine.task.text_checks import fold_text
-from lens_engine.task.verbalizer import Verbalizer, write_template
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.text_checks import fold_text
+from lens_engine.prompt.verbalizer import Verbalizer, write_template
 
 router = APIRouter(prefix="/pages", dependencies=OWNER_ROUTE, include_in_schema=False)
 

@@ -9,15 +9,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
-from app.errors import AppError, Unprocessable
+from app.errors import AppError, Unprocessable, point
 from app.lifecycle.spec import StoredSpec
-from app.problems import point
 from app.store.tables import Dataset
 from app.web.parameters import read_number
 from app.web.request_body import check_media_type, parse_json
 from lens_engine.presets import flatten_options, nest_options, overlay_options
+from lens_engine.prompt.text_checks import UNSTORABLE
 from lens_engine.show.asked import RunRequest, list_changes
-from lens_engine.task.text_checks import UNSTORABLE
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 4000

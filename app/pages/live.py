@@ -11,9 +11,9 @@ from markupsafe import Markup
 from app.lifecycle.spec import StoredSpec
 from app.selections.schemas import ProgressOut, QueueOut, present_progress
 from app.store.tables import Event, Job, Status
+from lens_engine.prompt.wording import show_count
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.show.charts import Step, draw_curve
-from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 
 _LOADING = "Loading the model …"

@@ -11,18 +11,18 @@ from app.selections import datasets
 from app.selections.bodies import Body, FormBody
 from app.selections.limits import check_model_name, invalid_inputs
 from app.selections.submission import read_files
-from app.services import Services
 from app.store.datasets import find_label_column, load_sample
+from app.store.services import Services
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.files import ParsedDataset
 from lens_engine.metering.estimate import CountingScorer, PresetPlan
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import PRESETS
-from lens_engine.reading import ParsedDataset
-from lens_engine.suggestion.suggest import Suggestion, price_suggestion, suggest_for_rows
-from lens_engine.task.language import describe_language
-from lens_engine.task.verbalizer import OTHER_TEMPLATES, write_template
-from lens_engine.task.wording import describe_usd
+from lens_engine.prompt.language import describe_language
+from lens_engine.prompt.verbalizer import OTHER_TEMPLATES, write_template
+from lens_engine.prompt.wording import describe_usd
+from lens_engine.run.suggest import Suggestion, price_suggestion, suggest_for_rows
 
 
 def store_files(services: Services, owner_id: str, body: Body) -> list[str]:

@@ -9,7 +9,6 @@ from starlette.responses import HTMLResponse
 
 from app.answers.answers import PromptPart
 from app.answers.indexes import IndexesDep
-from app.dependencies import OWNER_ROUTE, PageDep
 from app.errors import NotFound
 from app.pages.comparing import list_version, tabulate_changes, warn_of_unjudged
 from app.pages.creation import FILE_TYPES
@@ -23,11 +22,12 @@ from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
 from app.prompts.service import present
 from app.store import prompts as repository
 from app.store.tables import Dataset, Job
+from app.web.dependencies import OWNER_ROUTE, PageDep
 from app.web.parameters import read_number
 from app.web.validation import read_model
-from lens_engine.exports import FORMATS
-from lens_engine.retrieval.pool import PoolRow
+from lens_engine.prompt.pool import PoolRow
 from lens_engine.show.charts import Bar, draw_accuracies
+from lens_engine.show.exports import FORMATS
 from lens_engine.show.words import PROMPT_PRICE
 
 router = APIRouter(prefix="/pages/prompts", dependencies=OWNER_ROUTE, include_in_schema=False)

@@ -12,12 +12,11 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from app.dependencies import OwnerDep, ServicesDep
 from app.prompts.service import Change, Condition
-from app.services import Services
+from app.store.services import Services
+from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.error_handlers import mark_code
-from lens_engine.show.documents import join_percent, make_environment
-from lens_engine.task.wording import (
+from lens_engine.prompt.wording import (
     describe_seconds,
     end_sentence,
     shorten,
@@ -26,9 +25,10 @@ from lens_engine.task.wording import (
     show_right,
     show_share,
 )
+from lens_engine.show.documents import join_percent, make_environment
 
 _GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
-"""Notes of `lens_engine.reading` on a column that was guessed by its values."""
+"""Notes of `lens_engine.files` on a column that was guessed by its values."""
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 

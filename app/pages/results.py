@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.answers import results
-from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import BadRequest, NoResult, NotFinished
 from app.ids import NAME, is_id
 from app.pages.comparing import (
@@ -30,13 +29,14 @@ from app.pages.rows import list_suspicious
 from app.prompts.schemas import PromptBody
 from app.prompts.service import present, summarise
 from app.selections import service
-from app.services import Services
 from app.store.datasets import load_texts
 from app.store.prompts import find_current, list_names
+from app.store.services import Services
 from app.store.tables import Job
+from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.validation import read_model
-from lens_engine.exports import FORMATS
 from lens_engine.result import SelectionResult
+from lens_engine.show.exports import FORMATS
 from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
 

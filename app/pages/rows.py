@@ -9,7 +9,6 @@ from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
 from app.answers import results
-from app.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.errors import BadRequest, NotFound
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_again, read_field
@@ -20,12 +19,13 @@ from app.selections.bodies import JsonBody, parsing_limits
 from app.selections.limits import invalid_inputs
 from app.selections.receiving import do_large
 from app.selections.submission import Accepted, submit_selection
-from app.services import Services, enqueueing
 from app.store.datasets import load_rows, load_texts
-from lens_engine.reading import parse_inline
+from app.store.services import Services, enqueueing
+from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
+from lens_engine.files import parse_inline
+from lens_engine.prompt.wording import shorten, show_count
 from lens_engine.show.answers import Answered
 from lens_engine.show.report import ResultView
-from lens_engine.task.wording import shorten, show_count
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 

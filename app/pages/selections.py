@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse, Response
 
-from app.dependencies import OWNER_ROUTE, Page, PageDep, SelectionIdDep
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import find_sizes, read_request
 from app.pages.live import describe_run
@@ -19,9 +18,10 @@ from app.pages.shell import has_sample
 from app.selections import service
 from app.selections.schemas import JobState, SelectionSummary
 from app.selections.service import SelectionList, list_page
-from app.services import Services, enqueueing
 from app.store.queue import JobId
+from app.store.services import Services, enqueueing
 from app.store.tables import TERMINAL, Job, Status
+from app.web.dependencies import OWNER_ROUTE, Page, PageDep, SelectionIdDep
 from app.web.parameters import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from lens_engine.show.words import HEADLINES
 

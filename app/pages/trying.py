@@ -10,11 +10,11 @@ from app.answers.indexes import Indexes, IndexesDep
 from app.answers.responding import render
 from app.answers.results import SelectionFinderDep
 from app.answers.schemas import ClassifyBody, RenderBody
-from app.dependencies import OWNER_ROUTE
 from app.errors import ModelLoading
 from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import Visit, VisitDep
 from app.prompts.parameters import PromptFinderDep
+from app.web.dependencies import OWNER_ROUTE
 from app.web.validation import read_model
 from lens_engine.show.glossary import GLOSSARY
 

@@ -32,7 +32,6 @@ from app.answers.responding import (
     render,
 )
 from app.answers.schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
 from app.prompts import service
 from app.prompts.finding import PromptFinder
 from app.prompts.parameters import NameDep, PromptFinderDep
@@ -42,6 +41,7 @@ from app.selections.receiving import Upload, receive
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptEvaluation
 from app.store.quota import check_bytes, lock_owner
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
 from app.web.openapi import refusals
 from app.web.parameters import KnownEtag, read_last_number
 from lens_engine.classifier.classifier import Classifier

@@ -7,7 +7,6 @@ from starlette.responses import JSONResponse
 
 from app.answers.answers import answer_known
 from app.answers.indexes import Indexes, IndexesDep
-from app.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
 from app.prompts import service
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
@@ -29,6 +28,7 @@ from app.selections.datasets import DatasetOut
 from app.selections.receiving import do_large
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptVersion
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
 from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag, read_last_number, version_etag
 from app.web.request_body import MOST_CONTAINERS, json_body

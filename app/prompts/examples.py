@@ -11,8 +11,17 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes
-from app.errors import ContradictingExample, ExampleInUse, NoPool, NotFound, PoolFull, PreconditionFailed, Unprocessable
-from app.problems import ErrorItem, point
+from app.errors import (
+    ContradictingExample,
+    ErrorItem,
+    ExampleInUse,
+    NoPool,
+    NotFound,
+    PoolFull,
+    PreconditionFailed,
+    Unprocessable,
+    point,
+)
 from app.prompts import pools
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
@@ -21,17 +30,17 @@ from app.prompts.service import Change, NextVersion
 from app.selections.bodies import parsing_limits
 from app.selections.datasets import StoredDataset, keep_rows
 from app.selections.limits import invalid_inputs
-from app.services import Services
 from app.settings import Settings
 from app.store import prompts as repository
 from app.store.prompt_tables import Prompt, PromptVersion
 from app.store.quota import lock_owner
+from app.store.services import Services
 from app.web.validation import join_details
-from lens_engine.reading import parse_inline
-from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool, PoolRow
+from lens_engine.files import parse_inline
+from lens_engine.prompt.pool import MOST_POOL_ROWS, Pool, PoolRow
+from lens_engine.prompt.text_checks import find_fault, fold_text, is_blank, show_names
+from lens_engine.prompt.wording import show_label
 from lens_engine.rows.near_texts import list_alike
-from lens_engine.task.text_checks import find_fault, fold_text, is_blank, show_names
-from lens_engine.task.wording import show_label
 
 USUAL_CHARACTERS = 2_000
 """Length that an added text may have, also where all of the pool are shorter: prompts must fit the model's context."""

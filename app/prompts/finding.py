@@ -9,9 +9,9 @@ from app.answers.answers import Answers, ClassifierPart, FoundClassifier, Part, 
 from app.errors import NoClassifier, NotFound
 from app.prompts.pools import VersionedPool, find_pool
 from app.prompts.schemas import NamedPrompts, NamedSupportExamples
-from app.services import Services
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptContent, PromptVersion
+from app.store.services import Services
 from lens_engine.classifier.classifier import Classifier, InputFormat
 
 _Found = TypeVar("_Found")

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request
 
-from app.dependencies import OwnerDep, ServicesDep
 from app.errors import BadRequest
 from app.ids import NAME
 from app.prompts.finding import PromptFinder
 from app.prompts.service import Change, Condition
+from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.openapi import not_modified, refusals, sends
 
 READ: dict[int | str, dict[str, Any]] = {200: sends("ETag"), **not_modified(), **refusals(400, 401, 404, 503)}

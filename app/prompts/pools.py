@@ -10,10 +10,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.answers.indexes import PoolSource
 from app.errors import NotFound
-from app.services import Services
 from app.store.prompt_tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from app.store.prompts import unpack_pool
-from lens_engine.retrieval.pool import Pool, PoolRow
+from app.store.services import Services
+from lens_engine.prompt.pool import Pool, PoolRow
 
 _Value = TypeVar("_Value")
 

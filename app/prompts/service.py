@@ -23,11 +23,11 @@ from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
 from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
 from app.selections import service as selections
-from app.services import Services
 from app.store import prompts as repository
 from app.store.datasets import count_rows
 from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
+from app.store.services import Services
 from app.store.tables import StoredClassifier
 from app.web.parameters import matches, version_etag
 from lens_engine.classifier.classifier import Classifier

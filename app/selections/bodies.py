@@ -13,8 +13,8 @@ from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.request_body import count_structure, parse_json
 from lens_engine.classifier.classifier import InputFormat
-from lens_engine.reading import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
-from lens_engine.reading.table import ColumnNames
+from lens_engine.files import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
+from lens_engine.files.table import ColumnNames
 
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""

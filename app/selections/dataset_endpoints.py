@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.errors import InvalidCursor
 from app.selections import datasets as service
 from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut, StoredDataset
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import Upload, do_large, receive
-from app.services import Services
 from app.store import datasets as repository
+from app.store.services import Services
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
 from app.web.openapi import refusals, sends
 
 DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]

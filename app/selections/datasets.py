@@ -14,14 +14,14 @@ from app.ids import is_id, path_of
 from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
 from app.selections.limits import invalid_inputs
 from app.selections.parts import Name, RowsBody
-from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.quota import check_bytes, lock_owner
+from app.store.services import Services
 from app.store.tables import Dataset
 from app.web.validation import Outgoing, read_model
-from lens_engine.local.model_files import CountTokens, find_token_counter
-from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.files import ParsedDataset, parse_inline
+from lens_engine.model.local.model_files import CountTokens, find_token_counter
 from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
 
-from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.ids import encode_cursor, path_of
 from app.selections import service, submission
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
@@ -22,9 +21,10 @@ from app.selections.schemas import (
     summarise,
 )
 from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
-from app.services import Services, enqueueing
 from app.store.queue import JobId
+from app.store.services import Services, enqueueing
 from app.store.tables import Job, Status
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import (
     REVALIDATED,

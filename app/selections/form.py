@@ -14,11 +14,10 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import BadRequest, Unprocessable
-from app.problems import point
+from app.errors import BadRequest, Unprocessable, point
 from app.selections.bodies import FormBody, name_file
 from app.selections.parts import COLUMN_PARTS, COLUMNS, DIALECT_PARTS, MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS
-from lens_engine.task.text_checks import NUL
+from lens_engine.prompt.text_checks import NUL
 
 _PREFIX = "lens-upload-"
 

@@ -7,15 +7,14 @@ is refused if it takes more pairs, or costs more by a first estimate.
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
-from app.errors import RefusedInput, UnknownModelName, Unprocessable
-from app.problems import ErrorItem, point
+from app.errors import ErrorItem, RefusedInput, UnknownModelName, Unprocessable, point
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.reading import ParsedDataset
-from lens_engine.reading.table import LABEL, TEXT, ColumnNames, show_columns
-from lens_engine.scoring.spending import TokenPrices
+from lens_engine.files import ParsedDataset
+from lens_engine.files.table import LABEL, TEXT, ColumnNames, show_columns
+from lens_engine.model.spending import TokenPrices
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())

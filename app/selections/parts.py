@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from app.web.openapi import REFERENCE, named
 from app.web.validation import Incoming
-from lens_engine.reading.table import ColumnNames
+from lens_engine.files.table import ColumnNames
 
 MAX_COLUMN_CHARACTERS, MAX_TEXT_COLUMNS = 200, 20
 COLUMNS, DIALECT_PARTS = ("text_column", "label_column"), ("delimiter", "encoding")

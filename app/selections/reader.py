@@ -23,10 +23,10 @@ from structlog.contextvars import get_contextvars
 from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, Unprocessable, make_internal_error
 from app.lean_imports import leave_pandas_out
 from app.logs import begin_context, configure_logging, summarize
-from app.services import Services
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
 from app.store.queue import JobQueue
+from app.store.services import Services
 
 _Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from app.selections.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.selections.form import arriving, open_upload, parse_form, read_parts
 from app.selections.reader import Reader, bounded
 from app.selections.submission import check_key
-from app.services import Services
 from app.settings import Settings
+from app.store.services import Services
 from app.store.tables import Dataset
 from app.web.request_body import JSON, check_media_type
 

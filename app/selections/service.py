@@ -9,7 +9,6 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
-from app.dependencies import Page
 from app.errors import (
     AlreadyFinished,
     InvalidCursor,
@@ -25,10 +24,11 @@ from app.lifecycle import claims
 from app.lifecycle.endings import resume_cancelled, retry_failed
 from app.lifecycle.results import end_cancelled
 from app.selections.schemas import JobState, QueueOut, SelectionSummary, retry_after
-from app.services import Services
 from app.store.datasets import delete_unused_datasets
 from app.store.quota import hold_quota
+from app.store.services import Services
 from app.store.tables import TERMINAL, Event, Job, Status
+from app.web.dependencies import Page
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")

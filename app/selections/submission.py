@@ -18,7 +18,6 @@ from app.selections.bodies import Body, FormBody, name_columns, parsing_limits
 from app.selections.limits import bound_budget, check_model_name, find_prices, invalid_inputs, list_excesses
 from app.selections.schemas import present
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
-from app.services import Services
 from app.settings import Settings
 from app.store.datasets import (
     find_equal_dataset,
@@ -31,19 +30,20 @@ from app.store.datasets import (
 )
 from app.store.queue import JobId
 from app.store.quota import check_bytes, check_quota, hold_quota
+from app.store.services import Services
 from app.store.tables import IdempotencyKey, Job
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.embeddings.embedder import AUTO
 from lens_engine.errors import Faults, InvalidConfig
+from lens_engine.files import ParsedDataset, parse_inline
+from lens_engine.files.table import ColumnNames
 from lens_engine.presets import resolve_config
-from lens_engine.reading import ParsedDataset, parse_inline
-from lens_engine.reading.table import ColumnNames
+from lens_engine.prompt.embedder import AUTO
+from lens_engine.prompt.request import NO_INSTRUCTION, TaskRequest, read_instructions, read_templates
+from lens_engine.prompt.template import Template
+from lens_engine.prompt.verbalizer import Verbalizer, warn_of_silent
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import deal_within_budget, refuse_unpriced
-from lens_engine.task.request import NO_INSTRUCTION, TaskRequest, read_instructions, read_templates
-from lens_engine.task.template import Template
-from lens_engine.task.verbalizer import Verbalizer, warn_of_silent
 from lens_engine.types import Example
 
 # As text, because every submission with a key runs them, and building them costs more than running them.

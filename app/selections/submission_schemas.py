@@ -8,9 +8,9 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from app.selections.parts import ModelName, Name, RowsBody
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
-from lens_engine.task.request import MAX_WORDINGS
-from lens_engine.task.template import MAX_INSTRUCTION_CHARACTERS
-from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, word_of_label
+from lens_engine.prompt.request import MAX_WORDINGS
+from lens_engine.prompt.template import MAX_INSTRUCTION_CHARACTERS
+from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE, word_of_label
 
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]

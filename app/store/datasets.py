@@ -11,8 +11,8 @@ from app.ids import new_id
 from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.classifier import InputFormat
-from lens_engine.reading import ParsedDataset
-from lens_engine.reading.table import ColumnNames
+from lens_engine.files import ParsedDataset
+from lens_engine.files.table import ColumnNames
 from lens_engine.rows.report import draw_sample
 from lens_engine.types import Example
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.store.prompt_tables import Prompt, PromptContent, PromptEvaluation, PromptVersion, StoredPool
 from app.store.tables import Report
-from lens_engine.retrieval.pool import Pool, PoolRow
+from lens_engine.prompt.pool import Pool, PoolRow
 
 Found = tuple[PromptVersion, PromptContent]
 

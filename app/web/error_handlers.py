@@ -22,9 +22,18 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, StoredUnreadable, Unavailable, make_internal_error
+from app.errors import (
+    NO_SPACE,
+    TITLES,
+    AppError,
+    BadRequest,
+    StorageFull,
+    StoredUnreadable,
+    Unavailable,
+    make_internal_error,
+    problem,
+)
 from app.logs import summarize
-from app.problems import TITLES, problem
 from app.store.database import find_sqlstate
 from app.web.access_log import HEADER, note_problem
 from app.web.parameters import BY_HTMX, root_of, served_path

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from app.problems import TITLES
+from app.errors import TITLES
 from app.web.parameters import answer_unchanged, is_known, make_etag, root_of
 
 _HEADERS: dict[str, dict[str, Any]] = {

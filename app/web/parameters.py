@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from app.errors import BadRequest, InvalidCursor
 from lens_engine import __version__
-from lens_engine.task.text_checks import UNSTORABLE
+from lens_engine.prompt.text_checks import UNSTORABLE
 
 BY_HTMX = "HX-Request"
 """Header of the requests of a page. A browser that opens a page sends none."""

@@ -11,11 +11,10 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
-from app.errors import BadRequest, Unprocessable, UnsupportedMediaType
-from app.problems import point
+from app.errors import BadRequest, Unprocessable, UnsupportedMediaType, point
 from app.web.validation import Incoming, read_model
-from lens_engine.reading.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
-from lens_engine.task.text_checks import UNSTORABLE
+from lens_engine.files.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
+from lens_engine.prompt.text_checks import UNSTORABLE
 
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from app.errors import Unprocessable
-from app.problems import ErrorItem, point
+from app.errors import ErrorItem, Unprocessable, point
 
 _MAX_ITEMS = 10
 _MAX_SHOWN_CHARACTERS = 40

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from lab.benchmarks.models import LoadedModel
 from lab.benchmarks.workloads import Work
-from lens_engine.local.executors import ExecutorName
-from lens_engine.local.load import scorer_from_model
-from lens_engine.local.scorer import CausalLMScorer
+from lens_engine.model.local.executors import ExecutorName
+from lens_engine.model.local.load import scorer_from_model
+from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.types import LabelLogProbs
 
 EXECUTORS: tuple[ExecutorName, ...] = ("packed", "cached", "plain")

@@ -12,7 +12,7 @@ import numpy as np
 from lab.benchmarks.engines import Run
 from lab.benchmarks.models import LoadedModel
 from lab.benchmarks.workloads import Work, part_of_pairs
-from lens_engine.scoring.tokenization import Tokens
+from lens_engine.model.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
 LARGEST_BATCH = 512

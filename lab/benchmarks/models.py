@@ -13,10 +13,10 @@ from transformers.utils import logging as transformers_logging
 
 from lab.benchmarks.texts import CORPORA, corpus_task, generate_examples
 from lens_engine.errors import ModelError, UnknownModel
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.local.model_reader import fuse_activations, open_files
-from lens_engine.local.torch_choices import choose_dtype
-from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_reader import fuse_activations, open_files
+from lens_engine.model.local.torch_choices import choose_dtype
+from lens_engine.model.tokenization import SegmentTokenizer
 
 RANDOM = "random:"
 """Prefix of a reference to a random model."""

@@ -26,8 +26,8 @@ from lab.benchmarks.models import LoadedModel, ModelFamily, find_model, read_dty
 from lab.benchmarks.needs import count_processors, find_version
 from lab.benchmarks.workloads import WORKLOADS, Work, WorkloadSpec, build_work
 from lens_engine.errors import ModelError
-from lens_engine.local.executors import ExecutorName
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.executors import ExecutorName
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 _QUICK = ("W1-14", "W2")

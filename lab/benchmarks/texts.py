@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from lab.paper_tasks import PAPER_TASKS
-from lens_engine.task.template import Task
+from lens_engine.prompt.template import Task
 from lens_engine.types import Example
 
 Corpus = Literal["reviews", "news", "articles"]

@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from lab.benchmarks.texts import Corpus, corpus_task, generate_examples
-from lens_engine.scoring.base import Prefix
-from lens_engine.task.template import Task
+from lens_engine.model.base import Prefix
+from lens_engine.prompt.template import Task
 from lens_engine.types import Example
 
 _Item = TypeVar("_Item")

@@ -22,19 +22,19 @@ from lab.rivals.coresets import choose_coreset
 from lab.rivals.evidence import Evidence, FineTuner
 from lens_engine import __version__
 from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.disk.replace_file import replace_file
+from lens_engine.disk import replace_file
 from lens_engine.errors import InvalidConfig, InvalidDataset
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
+from lens_engine.method.judgement import EvaluationRows
+from lens_engine.method.permutations import draw_permutations
+from lens_engine.method.setup import Setup
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.template import CONTENT_FREE_TEXT
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.run.preparation import prepare_run
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.search.judgement import EvaluationRows
-from lens_engine.search.permutations import draw_permutations
-from lens_engine.search.setup import Setup
-from lens_engine.task.template import CONTENT_FREE_TEXT
 from lens_engine.types import Example, FloatArray, LabelLogProbs, Permutation, Record
 
 

@@ -18,10 +18,10 @@ from pydantic import Field, ValidationError
 
 from lab.paper_tasks import PAPER_TASKS
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import read_examples
+from lens_engine.files import read_examples
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows.problem import Problem, digest_examples
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, Record
 
 _SUFFIXES = ("jsonl", "csv", "parquet")

@@ -16,7 +16,8 @@ from lab.experiments.arguments import add_engine_options, read_numbers, read_opt
 from lab.experiments.datasets import Dataset, datasets_of
 from lens_engine import __version__
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.opening import open_model
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.randomness import make_generator
@@ -26,7 +27,6 @@ from lens_engine.run.judge import ask_prompts
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.selection_run import SelectionRun
 from lens_engine.run.state import MemoryCheckpointStore, TestedFigures
-from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Example
 
 _KEY, _RIVALS = ("model", "dataset", "rows", "draw"), ("no examples", "random 1")

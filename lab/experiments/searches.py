@@ -5,12 +5,12 @@ Both find demonstrations among the candidates, and rank permutations on the same
 
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
-from lens_engine.search.judgement import EvaluationRows
-from lens_engine.search.lens.method import Lens
-from lens_engine.search.objective import make_objective, rank_key
-from lens_engine.search.permutations import draw_permutations
-from lens_engine.search.ranker import Finished, Ranker
-from lens_engine.search.setup import Setup
+from lens_engine.method.judgement import EvaluationRows
+from lens_engine.method.lens import Lens
+from lens_engine.method.objective import make_objective, rank_key
+from lens_engine.method.permutations import draw_permutations
+from lens_engine.method.ranker import Finished, Ranker
+from lens_engine.method.setup import Setup
 from lens_engine.types import Permutation
 
 

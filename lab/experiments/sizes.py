@@ -7,7 +7,7 @@ from lab.experiments.datasets import FindDataset, TaskSettings
 from lab.paper_tasks import PAPER_TASKS
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
 
 _LEAN: dict[str, Any] = {"rows": {"judging": 10}}

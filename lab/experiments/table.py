@@ -17,11 +17,11 @@ from lab.experiments.entries import pick_entries
 from lab.experiments.report import Measured, render_csv, render_page
 from lab.experiments.sizes import SIZES, Size
 from lab.rivals.fine_tuning import FineTunedModel
-from lens_engine.disk.replace_file import replace_file
+from lens_engine.disk import replace_file
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.score_cache import DEFAULT_MAX_BYTES
 from lens_engine.opening import open_model
 from lens_engine.presets import overlay_options
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
 
 EXIT_INTERRUPTED = 130
 

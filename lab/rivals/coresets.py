@@ -9,9 +9,9 @@ from lab.rivals.geometry import cal, herding, k_center
 from lab.rivals.glister import glister
 from lab.rivals.gradients import craig, facility_location, grad_match, graph_cut
 from lab.rivals.hardness import entropy, forgetting, grand, least_confidence, margin
+from lens_engine.method.permutations import shuffle
+from lens_engine.method.setup import Setup
 from lens_engine.randomness import make_generator
-from lens_engine.search.permutations import shuffle
-from lens_engine.search.setup import Setup
 from lens_engine.types import Permutation
 
 Select = Callable[[Evidence, tuple[int, ...]], list[int]]

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.task.template import Task
+from lens_engine.prompt.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray
 
 _ROUNDING = 1e-12

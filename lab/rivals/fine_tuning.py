@@ -22,17 +22,17 @@ from torch.utils import deterministic
 from lab.rivals.evidence import Evidence, LabelledRows
 from lab.rivals.last_token import LastTokenClassifier, TokenRows, draw_batches
 from lens_engine.errors import InvalidDataset, ModelError
-from lens_engine.local.model_reader import (
+from lens_engine.model.local.model_reader import (
     context_length,
     load_model,
     open_files,
     quiet_transformers,
     segment_tokenizer,
 )
-from lens_engine.local.torch_choices import open_device
+from lens_engine.model.local.torch_choices import open_device
+from lens_engine.model.tokenization import SegmentTokenizer, Tokens
+from lens_engine.prompt.template import Task
 from lens_engine.randomness import make_generator
-from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
-from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray
 
 _EARLY_EPOCHS = 1

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from lab.rivals.evidence import LabelledRows
-from lens_engine.scoring.tokenization import Tokens
+from lens_engine.model.tokenization import Tokens
 from lens_engine.types import IndexArray
 
 _HEAD_SCALE = 0.02

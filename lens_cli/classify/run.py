@@ -18,15 +18,15 @@ from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_out
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.disk.replace_file import replace_file
+from lens_engine.disk import replace_file
 from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, batches_of
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
+from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.files.table import ColumnNames
+from lens_engine.files.text_file import ANY_DIALECT
 from lens_engine.metering.limits import Stopped
-from lens_engine.reading import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
-from lens_engine.reading.table import ColumnNames
-from lens_engine.reading.text_file import ANY_DIALECT
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.task.wording import show_count
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.wording import show_count
 from lens_engine.types import Record
 
 

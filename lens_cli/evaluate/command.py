@@ -58,7 +58,7 @@ def evaluate(
         lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
     from lens_cli.views.result import show_evaluation
-    from lens_engine.disk.replace_file import replace_file
+    from lens_engine.disk import replace_file
     from lens_engine.result.parts import EvaluationResult
 
     check_output(output)

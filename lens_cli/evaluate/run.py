@@ -14,10 +14,10 @@ from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
 from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation, known_answers
 from lens_engine.metering.limits import Stopped
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.wording import show_count
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import digest_examples
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the command imports these when it runs
     from lens_cli.select.run import SelectionRun
     from lens_cli.select.sources import Sources
     from lens_engine.config import SelectionConfig
-    from lens_engine.task.request import TaskRequest
+    from lens_engine.prompt.request import TaskRequest
 
 
 @takes_groups

@@ -15,9 +15,9 @@ from lens_cli.documents import make_view, write_report
 from lens_cli.refusals import show_note
 from lens_cli.select.options import SelectionFiles
 from lens_cli.select.run import SelectionRun
-from lens_engine.disk.replace_file import replace_file
-from lens_engine.exports.formats import write_suspicious_labels
+from lens_engine.disk import replace_file
 from lens_engine.result import SelectionResult
+from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.types import Example, StopReason
 

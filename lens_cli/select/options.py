@@ -15,8 +15,8 @@ from lens_cli.select.words import read_words
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidConfig
 from lens_engine.presets import nest_options, overlay_options, resolve_config
-from lens_engine.task.request import TaskRequest, read_instructions, read_templates
-from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, Verbalizer
+from lens_engine.prompt.request import TaskRequest, read_instructions, read_templates
+from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE, Verbalizer
 
 _wording = partial(typer.Option, rich_help_panel="The prompt", show_default=False)
 _search = partial(typer.Option, rich_help_panel="The search")

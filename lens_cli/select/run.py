@@ -17,16 +17,16 @@ from lens_cli.views.progress import selection_bar
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
+from lens_engine.model.score_cache import remember_pairs
 from lens_engine.opening import LanguageModel
-from lens_engine.pipeline import select_support_examples
+from lens_engine.prompt.request import TaskRequest
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem, find_unknown_labels
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import FileCheckpointStore
-from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.show.report import Texts
-from lens_engine.task.request import TaskRequest
 from lens_engine.types import Example
 
 _KEPT = "what was scored is kept, run the same command again to go on"
@@ -135,7 +135,7 @@ def opened_model(
                 )
                 model = exits.enter_context(opening)
             else:
-                from lens_engine.cluster.scorer import RayScorer
+                from lens_engine.model.cluster.scorer import RayScorer
 
                 actors, address = options.actors, options.ray_address
                 scorer = RayScorer.start(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
-from lens_engine.reading import BadRows, Dialect, Named, ParsingLimits, parse_dataset
-from lens_engine.reading.table import TEXT, ColumnNames
-from lens_engine.reading.text_file import ANY_DIALECT, UTF8
+from lens_engine.files import BadRows, Dialect, Named, ParsingLimits, parse_dataset
+from lens_engine.files.table import TEXT, ColumnNames
+from lens_engine.files.text_file import ANY_DIALECT, UTF8
 from lens_engine.types import Example
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lens_cli.refusals import list_settings
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.task.verbalizer import Verbalizer, find_silent, warn_of_silent
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.prompt.verbalizer import Verbalizer, find_silent, warn_of_silent
 from lens_engine.types import Example
 
 
@@ -80,7 +80,7 @@ _MOST_OPTIONS = 20
 
 def note_language(examples: Sequence[Example], model: str) -> list[str]:
     """A note if the bundled model, which is English, shall read texts of another language."""
-    from lens_engine.task.language import warn_of_language  # slow to import, as that of a refusal is
+    from lens_engine.prompt.language import warn_of_language  # slow to import, as that of a refusal is
 
     if model != BUNDLED_MODEL:
         return []
@@ -102,7 +102,7 @@ def note_silent_words(verbalizer: Verbalizer) -> list[str]:
 
 def advise(error: InvalidDataset, train: Path) -> str | None:
     """The command with the options that fix all faults, or else the one that looks at the file, if that can help."""
-    from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
+    from lens_engine.files import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 
     settings, unreadable = list_settings(error), (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
     if settings:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import Refusal, RefusedInput, read_settings
-from lens_engine.task.wording import show_count
+from lens_engine.prompt.wording import show_count
 
 if TYPE_CHECKING:
     from app.settings import Settings

@@ -17,7 +17,7 @@ from lens_cli.refusals import read_settings, refusing
 from lens_cli.sample import submission_line
 from lens_cli.service.commands import check_host
 from lens_cli.signals import interruptible
-from lens_engine.local.model_files import check_files, resolve_model
+from lens_engine.model.local.model_files import check_files, resolve_model
 
 _MAX_NAME_CHARACTERS = 100
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")

@@ -33,8 +33,8 @@ def suggest(
     from lens_cli.select.sources import Sources
     from lens_cli.suggest.view import show_suggestion
     from lens_cli.views.progress import selection_bar
-    from lens_engine.suggestion.suggest import price_suggestion
-    from lens_engine.suggestion.suggest import suggest as look_at
+    from lens_engine.run.suggest import price_suggestion
+    from lens_engine.run.suggest import suggest as look_at
 
     with selection_bar(Console(stderr=True)) as bar:
         chosen = served.choose(model.model, dtype=model.dtype, device=model.device)

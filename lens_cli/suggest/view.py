@@ -13,15 +13,15 @@ from lens_cli.refusals import show_note
 from lens_cli.select.sources import Sources
 from lens_cli.select.words import note_silent_words
 from lens_cli.views.table import draw_table
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.reading.table import LABEL, TEXT, list_columns
+from lens_engine.files.table import LABEL, TEXT, list_columns
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.prompt.language import describe_language
+from lens_engine.prompt.text_checks import show_names
+from lens_engine.prompt.verbalizer import find_silent
+from lens_engine.prompt.wording import show_label
+from lens_engine.run.suggest import Suggestion
 from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
-from lens_engine.suggestion.suggest import Suggestion
-from lens_engine.task.language import describe_language
-from lens_engine.task.text_checks import show_names
-from lens_engine.task.verbalizer import find_silent
-from lens_engine.task.wording import show_label
 
 _MAX_LABELS = 20
 _SHOWN = (

@@ -15,8 +15,8 @@ from rich.progress import Progress as Bar
 
 from lens_cli.signals import StopRequest
 from lens_engine.metering.progress import Progress
+from lens_engine.prompt.wording import describe_seconds
 from lens_engine.show.words import PHASES
-from lens_engine.task.wording import describe_seconds
 from lens_engine.types import Phase, StopReason
 
 if TYPE_CHECKING:  # a selection shows its bar without it
@@ -215,7 +215,7 @@ class _OnStderr(logging.Handler):
 @contextmanager
 def steps_on_stderr() -> Iterator[None]:
     """A context in which a line on stderr says what takes long while a model is opened."""
-    logger, handler = logging.getLogger("lens_engine.local.steps"), _OnStderr()
+    logger, handler = logging.getLogger("lens_engine.model.local.steps"), _OnStderr()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

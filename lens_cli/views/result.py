@@ -12,6 +12,7 @@ from lens_cli.refusals import show_note
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.metering.estimate import CostEstimate
+from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import find_expected, kind_of
 from lens_engine.result.parts import EvaluationResult
@@ -27,7 +28,6 @@ from lens_engine.show.sentences import (
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.words import ALWAYS_THE_LARGEST, show_accuracy
-from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 
 _MOST_SUSPICIOUS = 5

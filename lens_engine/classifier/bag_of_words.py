@@ -16,8 +16,8 @@ from pydantic import Field
 
 from lens_engine.classifier.quality import RowFigures, gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out, list_blocks, round_numbers
-from lens_engine.plan import spread_evenly
-from lens_engine.task.text_checks import NUMBER, list_terms, measure_text
+from lens_engine.prompt.text_checks import NUMBER, list_terms, measure_text
+from lens_engine.rows.plan import spread_evenly
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 _INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)

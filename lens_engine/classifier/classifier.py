@@ -22,17 +22,17 @@ from lens_engine.classifier.heads import (
     fits_shape,
 )
 from lens_engine.classifier.quality import Quality
-from lens_engine.disk.replace_file import replace_file
-from lens_engine.embeddings.embedder import open_recorded
+from lens_engine.disk import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
-from lens_engine.retrieval.pool import PromptRenderer, Retrieval
-from lens_engine.scoring.asking import find_states_scorer, takes_turns
-from lens_engine.scoring.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer, score_pairs
-from lens_engine.task.cutting import TextCutter
-from lens_engine.task.examples import list_texts
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
-from lens_engine.task.wording import show_count, show_label
+from lens_engine.model.asking import find_states_scorer, takes_turns
+from lens_engine.model.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer, score_pairs
+from lens_engine.prompt.cutting import TextCutter
+from lens_engine.prompt.embedder import open_recorded
+from lens_engine.prompt.examples import list_texts
+from lens_engine.prompt.pool import PromptRenderer, Retrieval
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.wording import show_count, show_label
 from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record, Shown
 
 

@@ -28,7 +28,7 @@ from lens_engine.classifier.regression import (
     hold_out,
     round_numbers,
 )
-from lens_engine.embeddings.embedder import EmbedderRecord
+from lens_engine.prompt.embedder import EmbedderRecord
 from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, States
 
 _LEAST_ROWS = 5

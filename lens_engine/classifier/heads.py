@@ -18,8 +18,8 @@ from pydantic import Field
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.regression import normalise
-from lens_engine.embeddings.embedder import EmbedderRecord
-from lens_engine.scoring.limits import keep_unanswered
+from lens_engine.model.limits import keep_unanswered
+from lens_engine.prompt.embedder import EmbedderRecord
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
 PromptsHeadKind = Literal["argmax", "prior"]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.config import Objective
-from lens_engine.scoring.limits import pick_answers
+from lens_engine.model.limits import pick_answers
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 

@@ -11,9 +11,9 @@ from lens_engine.classifier.quality import RowFigures
 from lens_engine.classifier.regression import LEAST_LOG_PROB
 from lens_engine.errors import InvalidDataset
 from lens_engine.evaluation.batches import NO_ANSWER, Prediction
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.text_checks import fold_text
-from lens_engine.task.wording import show_count, show_label
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.text_checks import fold_text
+from lens_engine.prompt.wording import show_count, show_label
 from lens_engine.types import Example, IndexArray
 
 _MOST_LISTED = 10

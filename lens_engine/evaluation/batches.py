@@ -14,11 +14,11 @@ import numpy as np
 
 from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier, ModelRecord
 from lens_engine.errors import InvalidInput, PromptTooLong
+from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped
-from lens_engine.reading import TextRow
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.scoring.limits import find_rows
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import find_rows
 from lens_engine.types import Record, StopReason
 
 BATCH_ROWS = BATCH_TEXTS

@@ -13,17 +13,17 @@ from lens_engine.config import Use
 from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
-from lens_engine.reading import TextRow
+from lens_engine.files import TextRow
+from lens_engine.model.asking import fit_task, takes_turns
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.pool import PromptForm
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.result.parts import EvaluationResult, PairedComparison
-from lens_engine.retrieval.pool import PromptForm
 from lens_engine.rows.problem import digest_examples
-from lens_engine.scoring.asking import fit_task, takes_turns
-from lens_engine.scoring.base import LabelScorer
 from lens_engine.show.verdict import warn_of_largest_class
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.wording import show_count
 from lens_engine.types import Example, Record
 
 

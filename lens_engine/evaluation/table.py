@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lens_engine.evaluation.batches import Prediction
-from lens_engine.exports.formats import escape_cell
-from lens_engine.reading import TextRow
-from lens_engine.reading.rows import unpack_cells
-from lens_engine.task.text_checks import SURROGATE
+from lens_engine.files import TextRow
+from lens_engine.files.rows import unpack_cells
+from lens_engine.prompt.text_checks import SURROGATE
+from lens_engine.show.exports import escape_cell
 
 TableFormat = Literal["csv", "jsonl", "parquet"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from lens_engine.metering.prices import Cost
-from lens_engine.scoring.base import Block, LabelScorer, Prefix
-from lens_engine.scoring.cache.scorer import find_computing
+from lens_engine.model.base import Block, LabelScorer, Prefix
+from lens_engine.model.score_cache import find_computing
 
 CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
 """Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,

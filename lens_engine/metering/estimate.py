@@ -10,13 +10,13 @@ from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.prices import Cost, TokenLengths
+from lens_engine.model.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
+from lens_engine.model.score_cache import count_pairs_found, find_computing
+from lens_engine.model.spending import Bill, Paid, PaidScorer, find_paid_scorer
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.wording import describe_seconds, describe_usd
 from lens_engine.result import RowCounts
 from lens_engine.rows.dealing import DealtRows
-from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
-from lens_engine.scoring.cache.scorer import count_pairs_found, find_computing
-from lens_engine.scoring.spending import Bill, Paid, PaidScorer, find_paid_scorer
-from lens_engine.task.template import Task
-from lens_engine.task.wording import describe_seconds, describe_usd
 from lens_engine.types import Example, Phase, Shown
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.prices import Cost
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.spending import Paid, find_paid_scorer
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.spending import Paid, find_paid_scorer
 from lens_engine.types import StopReason
 
 _MOST_OVERTIME = 2.0

@@ -13,11 +13,11 @@ from lens_engine.metering.chunks import Chunk, ChunkCutter, Pace, SegmentLengths
 from lens_engine.metering.limits import NO_COST, Limits, Money, Stopped
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SelectionListener, Standing
-from lens_engine.scoring.asking import require_states_scorer
-from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
-from lens_engine.scoring.cache.scorer import count_pairs_found
-from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.scoring.limits import check_finite, check_refused, count_refused
+from lens_engine.model.asking import require_states_scorer
+from lens_engine.model.base import Block, LabelScorer, Prefix, score_blocks
+from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import check_finite, check_refused, count_refused
+from lens_engine.model.score_cache import count_pairs_found
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
 _REPORT_SECONDS = 1.0

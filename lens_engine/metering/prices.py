@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lens_engine.config import SearchOptions, SelectionConfig
-from lens_engine.plan import FilterRound, Rung, plan_rounds, plan_rungs
+from lens_engine.rows.plan import FilterRound, Rung, plan_rounds, plan_rungs
 
 
 @dataclass(frozen=True, slots=True)

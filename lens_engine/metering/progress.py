@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 from lens_engine.metering.prices import Cost
-from lens_engine.task.wording import show_percent
+from lens_engine.prompt.wording import show_percent
 from lens_engine.types import Phase, StopReason
 
 

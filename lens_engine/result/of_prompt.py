@@ -6,10 +6,10 @@ from statistics import fmean
 from lens_engine.classifier.classifier import Classifier, InputFormat, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
 from lens_engine.config import Use
+from lens_engine.prompt.pool import Pool
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.result.parts import Provenance, SupportExamples, find_renderer
 from lens_engine.result.selection_result import SelectionResult
-from lens_engine.retrieval.pool import Pool
-from lens_engine.task.record import TaskRecord
 
 
 def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> Classifier:

@@ -8,10 +8,10 @@ from lens_engine.classifier.classifier import ModelRecord
 from lens_engine.classifier.quality import Accuracy, MeasuredQuality, Quality
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
-from lens_engine.retrieval.pool import Pool, PromptForm, PromptRenderer, Retrieval
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.spending import Paid, find_paid_scorer
-from lens_engine.task.record import TaskRecord
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.spending import Paid, find_paid_scorer
+from lens_engine.prompt.pool import Pool, PromptForm, PromptRenderer, Retrieval
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.types import Example, Record
 
 

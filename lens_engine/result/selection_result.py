@@ -10,6 +10,8 @@ from lens_engine.classifier.candidates import SuspiciousLabel, TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
+from lens_engine.prompt.pool import Pool, RenderedPrompt
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.result.parts import (
     Answers,
     Contender,
@@ -23,8 +25,6 @@ from lens_engine.result.parts import (
     Wording,
     find_renderer,
 )
-from lens_engine.retrieval.pool import Pool, RenderedPrompt
-from lens_engine.task.record import TaskRecord
 from lens_engine.types import HeadlineKind, Record, Shown, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from lens_engine.config import LabelOptions
 from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer, join_faults
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.text_checks import fold_text, show_places
+from lens_engine.prompt.verbalizer import Verbalizer
+from lens_engine.prompt.wording import show_count, show_label
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas
-from lens_engine.task.template import Task
-from lens_engine.task.text_checks import fold_text, show_places
-from lens_engine.task.verbalizer import Verbalizer
-from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example, name_place
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lens_engine.errors import InvalidDataset, PromptTooLong
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.cutting import TextCutter
+from lens_engine.prompt.template import Task
 from lens_engine.rows.cleaning import find_far_length
 from lens_engine.rows.dealing import DealtRows
 from lens_engine.rows.quotas import count_labels
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.task.cutting import TextCutter
-from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 SPARE_TOKENS = 8

@@ -18,13 +18,13 @@ import numpy as np
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
-from lens_engine.plan import spread_evenly
+from lens_engine.prompt.pool import MOST_POOL_ROWS, Pool
+from lens_engine.prompt.template import Task
 from lens_engine.randomness import make_generator
-from lens_engine.retrieval.pool import MOST_POOL_ROWS, Pool
 from lens_engine.rows.cleaning import clean_problem, serve_labels, warn_of_rows
+from lens_engine.rows.plan import spread_evenly
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, share_proportionally, take_quotas
-from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 LEAST_ROWS = 10

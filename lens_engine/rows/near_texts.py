@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.task.text_checks import fold_text, measure_text, part_unspaced
+from lens_engine.prompt.text_checks import fold_text, measure_text, part_unspaced
 from lens_engine.types import Example
 
 _LEAST_SIMILARITY = 0.85

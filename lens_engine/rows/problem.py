@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.task.examples import list_examples, refuse_swapped
-from lens_engine.task.template import Task
-from lens_engine.task.wording import show_count
+from lens_engine.prompt.examples import list_examples, refuse_swapped
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.wording import show_count
 from lens_engine.types import Example
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import Field
 
 from lens_engine.config import LabelOptions
+from lens_engine.prompt.examples import rank_labels
+from lens_engine.prompt.text_checks import fold_text
 from lens_engine.rows.cleaning import CleanRows, clean_rows, join_spellings
-from lens_engine.task.examples import rank_labels
-from lens_engine.task.text_checks import fold_text
 from lens_engine.types import Example, Record
 
 _MOST_LISTED = 100  #: largest number of texts that are listed

@@ -14,16 +14,16 @@ import numpy as np
 from lens_engine.classifier.quality import RowFigures, is_clearly_better
 from lens_engine.classifier.regression import normalise
 from lens_engine.config import Use
+from lens_engine.method.judgement import Judgement
+from lens_engine.method.objective import find_label_biases
+from lens_engine.method.setup import Findings, Setup
+from lens_engine.model.limits import keep_unanswered
 from lens_engine.randomness import make_generator
 from lens_engine.result import Chance, Estimate
 from lens_engine.run.choose import BAGS, NO_ANSWER, Corrected, correct, measure_growth
 from lens_engine.run.propose import Proposal
 from lens_engine.run.state import RunState
 from lens_engine.run.table import Line, Table
-from lens_engine.scoring.limits import keep_unanswered
-from lens_engine.search.judgement import Judgement
-from lens_engine.search.objective import find_label_biases
-from lens_engine.search.setup import Findings, Setup
 from lens_engine.types import FloatArray, HeadlineKind, IndexArray
 
 _WORDS = "words"

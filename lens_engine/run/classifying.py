@@ -29,14 +29,14 @@ from lens_engine.classifier.heads import (
     find_states_head,
 )
 from lens_engine.classifier.quality import RowFigures
-from lens_engine.embeddings.embedder import Embedder, find_embedder
 from lens_engine.metering.meter import Meter
+from lens_engine.method.judgement import EvaluationRows
+from lens_engine.method.permutations import draw_permutations
+from lens_engine.method.setup import Setup
+from lens_engine.model.asking import require_states_scorer
+from lens_engine.prompt.embedder import Embedder, find_embedder
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.rows.dealing import index_rows, pick_fit_rows
-from lens_engine.scoring.asking import require_states_scorer
-from lens_engine.search.judgement import EvaluationRows
-from lens_engine.search.permutations import draw_permutations
-from lens_engine.search.setup import Setup
-from lens_engine.task.record import TaskRecord
 from lens_engine.types import POOLINGS, Example, FloatArray, LabelLogProbs, StoredLogProbs
 
 _LAYER_SHARES = (0.53, 0.67)

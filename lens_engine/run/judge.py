@@ -13,13 +13,13 @@ import numpy as np
 
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
-from lens_engine.plan import Rung
+from lens_engine.method.judgement import EvaluationRows, judge, judge_pairs
+from lens_engine.method.setup import Setup
+from lens_engine.prompt.pool import PromptRenderer, Retrieval
 from lens_engine.randomness import make_generator
-from lens_engine.retrieval.pool import PromptRenderer, Retrieval
+from lens_engine.rows.plan import Rung
 from lens_engine.run.propose import Proposal, price_prompt
 from lens_engine.run.table import Table
-from lens_engine.search.judgement import EvaluationRows, judge, judge_pairs
-from lens_engine.search.setup import Setup
 from lens_engine.types import Example, LabelLogProbs, Phase
 
 Cells = Mapping[int, LabelLogProbs]

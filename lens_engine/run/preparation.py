@@ -6,9 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lens_engine.config import SelectionConfig
-from lens_engine.embeddings.embedder import has_embedder
 from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.local.model_files import BUNDLED_MODEL
 from lens_engine.metering.estimate import (
     CostEstimate,
     estimate_by_words,
@@ -20,20 +18,22 @@ from lens_engine.metering.limits import Money
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SelectionListener, SilentListener
+from lens_engine.method.lens import MOST_FINALISTS, Lens
+from lens_engine.method.setup import Findings, Setup, pick_lens_rows
+from lens_engine.model.asking import find_states_scorer, fit_task, gives_answers_only
+from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.model.spending import find_paid_scorer
+from lens_engine.prompt.embedder import has_embedder
+from lens_engine.prompt.language import warn_of_language
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.wording import show_label
 from lens_engine.result import RowCounts
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.propose import NEAREST, NEAREST_AFTER_FIXED, propose
-from lens_engine.scoring.asking import find_states_scorer, fit_task, gives_answers_only
-from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.scoring.spending import find_paid_scorer
-from lens_engine.search.lens.method import MOST_FINALISTS, Lens
-from lens_engine.search.setup import Findings, Setup, pick_lens_rows
-from lens_engine.task.language import warn_of_language
-from lens_engine.task.template import Task
-from lens_engine.task.wording import show_label
 from lens_engine.types import Phase
 
 

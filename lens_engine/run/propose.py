@@ -12,18 +12,18 @@ from itertools import zip_longest
 
 import numpy as np
 
-from lens_engine.embeddings.embedder import find_embedder
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
+from lens_engine.method.diversity import Affinity, exchange
+from lens_engine.method.permutations import draw_permutation, draw_permutations, shuffle
+from lens_engine.method.setup import Findings, Setup
+from lens_engine.prompt.embedder import find_embedder
+from lens_engine.prompt.index import ExampleIndex
+from lens_engine.prompt.pool import PromptForm
+from lens_engine.prompt.template import Task
 from lens_engine.randomness import make_generator
-from lens_engine.retrieval.index import ExampleIndex
-from lens_engine.retrieval.pool import PromptForm
 from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
-from lens_engine.search.lens.diversity import Affinity, exchange
-from lens_engine.search.permutations import draw_permutation, draw_permutations, shuffle
-from lens_engine.search.setup import Findings, Setup
-from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 NEAREST = (4, 8, 16)

@@ -9,6 +9,12 @@ from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality, measure_accuracy, measure_figures
 from lens_engine.config import Use
+from lens_engine.method.setup import Findings
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.limits import pick_answers
+from lens_engine.model.score_cache import SituatedScorer, find_computing
+from lens_engine.model.spending import TokenPrices, find_paid_scorer
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import (
     Answers,
     Contender,
@@ -30,13 +36,7 @@ from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
 from lens_engine.run.state import RunState
 from lens_engine.run.table import Line
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
-from lens_engine.scoring.limits import pick_answers
-from lens_engine.scoring.spending import TokenPrices, find_paid_scorer
-from lens_engine.search.setup import Findings
 from lens_engine.show.verdict import say_prompt, say_verdict
-from lens_engine.task.record import TaskRecord
 from lens_engine.types import FloatArray, StopReason
 from lens_engine.version import __version__
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from lens_engine.method.setup import Setup
+from lens_engine.model.limits import UNFINISHED, count_true_floors, find_floors, find_rows, has_floors
+from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
-from lens_engine.scoring.limits import UNFINISHED, count_true_floors, find_floors, find_rows, has_floors
-from lens_engine.search.setup import Setup
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.show.words import STEPS
-from lens_engine.task.wording import show_count
 from lens_engine.types import IndexArray, LabelLogProbs, StopReason
 
 ANSWERS_ALONE = (

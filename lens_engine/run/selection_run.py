@@ -21,6 +21,11 @@ from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
+from lens_engine.method.lens import Lens
+from lens_engine.method.setup import Findings, Setup
+from lens_engine.prompt.chat import ChatTask
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import EndedTask
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.choices import Choices, Found
@@ -32,11 +37,6 @@ from lens_engine.run.propose import Proposal, propose
 from lens_engine.run.report import build_result
 from lens_engine.run.state import UNREADABLE, Checkpoint, CheckpointStore, RunState, TestedFigures
 from lens_engine.run.table import Table
-from lens_engine.search.lens.method import Lens
-from lens_engine.search.setup import Findings, Setup
-from lens_engine.task.chat import ChatTask
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import EndedTask
 from lens_engine.types import Phase, StopReason
 from lens_engine.version import __version__
 

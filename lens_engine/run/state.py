@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.quality import RowFigures
-from lens_engine.disk.replace_file import replace_file
+from lens_engine.disk import replace_file
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.metering.prices import Cost
+from lens_engine.method.lens import LensState
+from lens_engine.model.spending import Paid
 from lens_engine.result import SelectionResult
 from lens_engine.run.judge import Judging
-from lens_engine.scoring.spending import Paid
-from lens_engine.search.lens.method import LensState
 from lens_engine.types import IndexArray, LabelLogProbs, Phase, Record
 
 _DIGEST_BYTES = hashlib.sha256().digest_size

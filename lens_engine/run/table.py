@@ -15,13 +15,13 @@ from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.quality import gold_losses, value_rows
 from lens_engine.classifier.regression import cut_folds, normalise
 from lens_engine.config import Use
+from lens_engine.method.judgement import EvaluationRows, Judgement
+from lens_engine.method.objective import find_label_biases
+from lens_engine.method.setup import Setup
+from lens_engine.model.limits import keep_unanswered, pick_answers
 from lens_engine.rows.dealing import index_rows
 from lens_engine.run.choose import NO_ANSWER, Scores
 from lens_engine.run.propose import Proposal
-from lens_engine.scoring.limits import keep_unanswered, pick_answers
-from lens_engine.search.judgement import EvaluationRows, Judgement
-from lens_engine.search.objective import find_label_biases
-from lens_engine.search.setup import Setup
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 _HELD_PRICE = 0.1

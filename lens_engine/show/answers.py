@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from lens_engine.classifier.quality import Quality, place_in_bins
+from lens_engine.prompt.wording import show_count, show_share
 from lens_engine.result import Answers, SelectionResult
 from lens_engine.result.headline import find_chosen
 from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import name_choice, name_use
-from lens_engine.task.wording import show_count, show_share
 
 _MOST_WRONG = 80
 """Largest number of wrong answers that are listed: with their texts, three such lists have some 100 kB."""

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.presets import PRESETS, flatten_options
+from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult
 from lens_engine.show.table import Table
-from lens_engine.task.wording import show_count
 
 _SUGGESTED = {"labels.rare": "labels with too few rows", "rows.unlabelled": "rows without a label"}
 """Options that a suggestion gives where a file needs them: what a run with them leaves out."""

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from lens_engine.model.base import SERVER
+from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count, show_percent
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import find_chosen, find_test, kind_of
-from lens_engine.scoring.base import SERVER
 from lens_engine.show.answers import Answered
 from lens_engine.show.figures import find_reading, list_chosen
 from lens_engine.show.verdict import find_answered, list_as_good, say_beside, say_decision, say_rest
 from lens_engine.show.words import quote_label
-from lens_engine.task.wording import describe_seconds, describe_usd, show_count, show_percent
 
 _TEXTS = 1000
 _CHEAP = {

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from lens_engine.prompt.wording import shorten, show_percent, show_share
 from lens_engine.show.axes import Axis, fit_amounts, fit_shares
 from lens_engine.show.svg import WIDTH, write_frame, write_line, write_mark, write_name, write_path, write_text
-from lens_engine.task.wording import shorten, show_percent, show_share
 
 _LEFT, _RIGHT = 30, 344
 _TOP, _BOTTOM = 20, 190

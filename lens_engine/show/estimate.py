@@ -5,11 +5,11 @@ from typing import Any
 
 from lens_engine.metering.estimate import CostEstimate, PresetPlan
 from lens_engine.metering.prices import Cost
+from lens_engine.model.spending import Bill, Paid
+from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count
 from lens_engine.result import RowCounts
-from lens_engine.scoring.spending import Bill, Paid
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.verdict import advise_by_words
-from lens_engine.task.wording import describe_seconds, describe_usd, show_count
 from lens_engine.types import Phase
 
 _COST = "Expected cost of the run"

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from lens_engine.prompt.wording import shorten, show_count, show_percent, show_share
 from lens_engine.result.parts import EvaluationResult, PairedComparison
 from lens_engine.show.figures import tabulate_shares
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import ALWAYS_THE_LARGEST, show_accuracy, show_f1, show_figure
-from lens_engine.task.wording import shorten, show_count, show_percent, show_share
 
 _MOST_LABELS = 10
 """Largest number of labels whose confusions are shown."""

@@ -5,6 +5,7 @@ from itertools import islice
 
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Use
+from lens_engine.prompt.wording import describe_usd, show_count, show_share
 from lens_engine.result import Contender, SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
@@ -15,7 +16,6 @@ from lens_engine.show.words import (
     show_f1,
     show_with_range,
 )
-from lens_engine.task.wording import describe_usd, show_count, show_share
 
 _LEAST_ANSWERED = 0.45
 """Least share of the rows in the table of what is right above a threshold."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
+from lens_engine.prompt.wording import end_sentence, show_count, show_percent
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import Headline, find_expected, kind_of, list_headlines
 from lens_engine.show.answers import Answered, list_answered
@@ -39,7 +40,6 @@ from lens_engine.show.words import (
     quote_label,
     show_accuracy,
 )
-from lens_engine.task.wording import end_sentence, show_count, show_percent
 
 _FIXED = "For tools that take the same examples for every text"
 _UNTESTED = "Nothing was judged."

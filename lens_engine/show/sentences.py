@@ -3,14 +3,14 @@
 import json
 
 from lens_engine.classifier.candidates import MOST_SUSPICIOUS
+from lens_engine.prompt.chat import join_system
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count
 from lens_engine.result import Payment, SelectionResult, SupportExamples
 from lens_engine.show.figures import list_figures
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.words import say_expected
-from lens_engine.task.chat import join_system
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.wording import describe_seconds, describe_usd, show_count
 
 _MOST_ROWS = 16
 """Largest number of support examples whose rows stand on one line."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from lens_engine.task.wording import shorten
+from lens_engine.prompt.wording import shorten
 
 _MOST_CHARACTERS = 72
 """Longest cell of a table as text (characters)."""

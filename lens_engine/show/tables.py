@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lens_engine.classifier.classifier import Predictions
+from lens_engine.prompt.wording import shorten, show_share
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import name_use, show_figure
-from lens_engine.task.wording import shorten, show_share
 
 MOST_LABELS = 30
 """Largest number of labels that have a column each."""

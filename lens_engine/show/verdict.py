@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
+from lens_engine.prompt.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, kind_of
 from lens_engine.show.answers import Answered, list_answered
@@ -18,7 +19,6 @@ from lens_engine.show.words import (
     say_expected,
     say_largest_class,
 )
-from lens_engine.task.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, StopReason
 
 USE_NOTHING = "Use nothing of this run as it is"

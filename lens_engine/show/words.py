@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective, Use
+from lens_engine.prompt.pool import PromptForm
+from lens_engine.prompt.wording import shorten, show_count, show_percent, show_share
 from lens_engine.result import Contender, SupportExamples
-from lens_engine.retrieval.pool import PromptForm
 from lens_engine.show.table import NOTHING
-from lens_engine.task.wording import shorten, show_count, show_percent, show_share
 from lens_engine.types import HeadlineKind, Phase
 
 HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}

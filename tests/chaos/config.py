@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from tests.chaos.submissions import BUNDLED, TABLE_MODEL
 
 OWNERS = ("ada", "ben", "cleo")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.problems import TITLES
+from app.errors import TITLES
 from app.store.tables import Status
 from app.web.openapi import Problem
 from tests.compose.conftest import make_key

@@ -16,9 +16,9 @@ from app.lifecycle.spec import load_submission
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import TERMINAL, Status
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import LabelScorer
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Process, Worker, start_api, status_at
 from tests.e2e.scorers import HELD

@@ -16,8 +16,8 @@ import pytest
 
 from lens_cli.documents import make_view
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.files import read_examples
 from lens_engine.opening import open_model
-from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import Texts

@@ -1,1 +1,1 @@
-"""Servers of models for the tests of `lens_engine.servers`: real HTTP, real sockets."""
+"""Servers of models for the tests of `lens_engine.model.servers`: real HTTP, real sockets."""

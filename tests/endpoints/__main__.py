@@ -3,8 +3,8 @@
 import sys
 import time
 
-from lens_engine.local.load import load_scorer
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.load import load_scorer
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from tests.endpoints.double import Double, ModelBehind, serving
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from lens_engine.scoring.labels import build_label_trie
+from lens_engine.model.labels import build_label_trie
 from lens_engine.types import FloatArray
 from tests.endpoints.serving import serving as serving
 
 if TYPE_CHECKING:
-    from lens_engine.local.scorer import CausalLMScorer
+    from lens_engine.model.local.scorer import CausalLMScorer
 
 MODEL = "served"
 _CONTEXT = 2048
@@ -67,7 +67,7 @@ class ModelBehind:
         self._lock = threading.Lock()
 
     def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
-        from lens_engine.local.executors import Workload
+        from lens_engine.model.local.executors import Workload
 
         shared = len(_common_prefix(prompts))
         work = Workload(

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.database import Database
 from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
-from tests.unit.lens_engine.reading.dataset_uploads import WRITERS, Row, to_mappings
+from tests.unit.lens_engine.files.dataset_uploads import WRITERS, Row, to_mappings
 
 CANARY = "canary-7f3a"
 """In every text and in the name of every file that is sent; never in an answer."""

@@ -9,6 +9,9 @@ from lens_engine.classifier.heads import BagOfWordsHead, PriorHead, StatesAndWor
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
 from lens_engine.metering.progress import Progress
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.result import (
     Estimate,
     LabelBias,
@@ -20,9 +23,6 @@ from lens_engine.result import (
     SupportExamples,
     Verdict,
 )
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example, HeadlineKind, Phase, StopReason
 from tests.answered import make_answers
 

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import USES, FormKind, Use
-from lens_engine.exports import FORMATS, FormatName, export_support_examples
 from lens_engine.result import SupportExamples
+from lens_engine.show.exports import FORMATS, FormatName, export_support_examples
 from lens_engine.types import StopReason
 from tests.formed import take_form
 from tests.integration.conftest import Selections

@@ -10,7 +10,7 @@ from app.settings import Settings
 from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_spec
-from tests.unit.lens_engine.reading.dataset_uploads import write_csv
+from tests.unit.lens_engine.files.dataset_uploads import write_csv
 
 CSV = write_csv(GOOD_ROWS)
 SPEC = json.dumps(make_spec()).encode()

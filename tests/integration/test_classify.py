@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 from lens_engine.config import FormKind
 from lens_engine.evaluation.batches import predict_rows
 from lens_engine.evaluation.table import shorten
+from lens_engine.files import TextRow
+from lens_engine.model.servers.address import Endpoint
 from lens_engine.opening import open_model
-from lens_engine.reading import TextRow
 from lens_engine.result.of_prompt import classifier_of_prompt
-from lens_engine.servers.address import Endpoint
 from tests.endpoints.double import Double, HashBehind
 from tests.endpoints.serving import serving
 from tests.formed import take_form

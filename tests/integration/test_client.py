@@ -18,7 +18,7 @@ from app.lifecycle import endings
 from app.store.database import Database
 from lens_cli.application import main
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
-from lens_engine.exports import export_support_examples
+from lens_engine.show.exports import export_support_examples
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_classifier, make_csv, make_result, make_rows, make_spec

@@ -9,10 +9,10 @@ from starlette.testclient import TestClient
 from app.lifecycle.sweep import forget_old
 from app.pages.preview import suggest
 from app.selections.datasets import describe
-from app.services import Services
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.database import Database
+from app.store.services import Services
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of

@@ -12,8 +12,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters, count_wait
-from app.metrics.service_state import ServiceState
+from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters, count_wait
+from app.operations.service_state import ServiceState
 from app.settings import Settings
 from app.store.database import Database
 from tests.api_keys import headers_of, make_keys

@@ -11,7 +11,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from app.store.keys import hash_key
-from lens_engine.retrieval.pool import Pool
+from lens_engine.prompt.pool import Pool
 from tests.api_keys import headers_of as as_
 from tests.api_keys import key_of
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows

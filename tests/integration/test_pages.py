@@ -15,8 +15,8 @@ from app.lifecycle.claims import renew_lease
 from app.store.database import Database
 from app.store.tables import Job
 from lens_engine.config import USES
+from lens_engine.prompt.wording import show_share
 from lens_engine.show.documents import join_percent
-from lens_engine.task.wording import show_share
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 from tests.api_keys import headers_of, make_keys

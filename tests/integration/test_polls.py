@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from app.errors import problem
 from app.lifecycle import claims, endings
-from app.problems import problem
 from app.store.database import Database
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result

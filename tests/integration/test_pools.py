@@ -16,18 +16,18 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
 from app.store.prompts import pack_pool, unpack_pool
 from lens_engine.config import USES, Use
+from lens_engine.prompt.chat import ask_for_letters, ask_for_words
+from lens_engine.prompt.pool import Pool
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.text_checks import NUL, is_blank
 from lens_engine.result import SelectionResult
-from lens_engine.retrieval.pool import Pool
 from lens_engine.run.state import Checkpoint
-from lens_engine.task.chat import ask_for_letters, ask_for_words
-from lens_engine.task.template import Task
-from lens_engine.task.text_checks import NUL, is_blank
 from lens_engine.types import Example, Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
 from tests.integration.samples import TASK, make_result, problem_of
 from tests.integration.test_quota import stored_by
-from tests.unit.lens_engine.retrieval.odd_texts import TEXTS
+from tests.unit.lens_engine.prompt.odd_texts import TEXTS
 
 STORABLE = TEXTS.map(lambda text: text.replace(NUL, ""))
 """Texts of datasets and inputs: the service refuses NUL in them."""

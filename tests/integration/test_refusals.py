@@ -16,7 +16,7 @@ from app.store.database import Database
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_rows, make_spec, make_submission, pointers_of, problem_of
 from tests.open_files import list_open_files
-from tests.unit.lens_engine.reading.dataset_uploads import to_mappings, write_csv
+from tests.unit.lens_engine.files.dataset_uploads import to_mappings, write_csv
 
 CSV = write_csv(GOOD_ROWS)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from app.health.endpoints import FullDisk
+from app.operations.health import FullDisk
 from app.store.database import Database
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of

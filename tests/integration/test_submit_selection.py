@@ -13,7 +13,7 @@ from app.selections.submission_schemas import EXAMPLE_SUBMISSION
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Dataset, Example, Job
-from lens_engine.task.verbalizer import DEFAULT_TEMPLATE
+from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE
 from tests.integration.samples import (
     SMALL_OPTIONS,
     make_csv,

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lens_engine.disk.cache_folder import find_made, make_once
+from lens_engine.disk import find_made, make_once
 
 PACKAGE, VERSION = "llama-cpp-python", "0.3.36"  # has llama.cpp of November 2026
 

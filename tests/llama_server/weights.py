@@ -6,8 +6,8 @@ package gguf. So the server and Lens differ by rounding alone.
 
 from pathlib import Path
 
-from lens_engine.disk.cache_folder import make_once
-from lens_engine.local.model_files import BUNDLED_MODEL, resolve_model
+from lens_engine.disk import make_once
+from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
 
 _NAME = "model.gguf"
 

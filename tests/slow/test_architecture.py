@@ -41,7 +41,7 @@ FORBIDDEN = {
 # (module, the only files that may import it)
 CONFINED = [
     ("rq", {"app/store/queue.py", "worker/*"}),
-    ("transformers", {"lens_engine/local/*", "lens_engine/testing.py"}),
+    ("transformers", {"lens_engine/model/local/*", "lens_engine/testing.py"}),
     ("pydantic_settings", {"app/settings.py", "app/model_settings.py"}),
 ]
 
@@ -95,7 +95,7 @@ def test_api_process_never_loads_torch_and_connects_to_nothing_before_a_request(
         "import socket, sys\n"
         "def refuse(*_): raise SystemExit('an import opened a connection')\n"
         "socket.socket.connect = refuse\n"
-        "import app.main, app.store.schema, app.lifecycle.sweep, lens_cli, lens_engine.pipeline\n"
+        "import app.main, app.store.schema, app.lifecycle.sweep, lens_cli, lens_engine.run.pipeline\n"
         "app.main.create_app().openapi()\n"
         "print(*({'torch', 'transformers', 'worker'} & set(sys.modules)))"
     )

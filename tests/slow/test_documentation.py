@@ -19,7 +19,7 @@ from docs.site import picture, reference
 from lens_cli.application import create_application
 from lens_cli.sample import SAMPLE_SPEC
 from lens_engine.testing import TableScorer
-from tests.unit.lens_engine.test_wings import FLOORS
+from tests.unit.lens_engine.test_floors import FLOORS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.problems import TITLES
+from app.errors import TITLES
 from app.web.openapi import Problem
 from tests.compose.composition import read_yaml
 from tests.e2e.waiting import until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lens_engine import Task, Template, Verbalizer
-from lens_engine.task.record import TaskRecord
+from lens_engine.prompt.record import TaskRecord
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.slow.test_documentation import ROOT, code_blocks

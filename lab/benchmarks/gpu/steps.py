@@ -15,13 +15,13 @@ from lab.benchmarks.measuring import largest_delta
 from lab.benchmarks.models import LoadedModel, ModelFamily, random_model, random_shape, train_tokenizer
 from lab.benchmarks.texts import corpus_task, generate_examples
 from lab.benchmarks.workloads import WORKLOADS, build_work
-from lens_engine.local.executor_choice import TOLERANCE
-from lens_engine.local.load import scorer_from_model
-from lens_engine.local.torch_choices import choose_dtype
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.local.executor_choice import TOLERANCE
+from lens_engine.model.local.load import scorer_from_model
+from lens_engine.model.local.torch_choices import choose_dtype
 from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.run.pipeline import select_support_examples
 
 Finding = dict[str, Any]
 

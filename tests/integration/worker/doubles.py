@@ -11,7 +11,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import EndpointAway, InvalidConfig, UnreadableModel
-from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.model.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
 LATE = 2

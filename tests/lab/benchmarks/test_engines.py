@@ -10,7 +10,7 @@ from lab.benchmarks.engines import LensEngine
 from lab.benchmarks.harness import HarnessEngine, tune_harness
 from lab.benchmarks.models import LoadedModel
 from lab.benchmarks.workloads import Work
-from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.model.tokenization import SegmentTokenizer
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
 WORK = Work(

@@ -10,7 +10,7 @@ from lab.experiments.cells import Cells
 from lab.experiments.datasets import Dataset, TaskSettings
 from lab.experiments.sizes import Bench, Size
 from lab.rivals.evidence import Evidence, LabelledRows
-from lens_engine.task.template import Task
+from lens_engine.prompt.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

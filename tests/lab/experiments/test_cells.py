@@ -17,8 +17,8 @@ from lab.experiments.sizes import LAPTOP, PAPER, SIZES
 from lab.paper_tasks import PAPER_TASKS
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidDataset
-from lens_engine.scoring.base import Prefix
-from lens_engine.search.permutations import draw_permutations
+from lens_engine.method.permutations import draw_permutations
+from lens_engine.model.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import BENCH, TINY, RandomEvidence, make_cells, make_dataset

@@ -16,9 +16,9 @@ from lab.rivals.evidence import Evidence
 from lab.rivals.fine_tuning import FineTunedModel, FineTuningOptions, TrainableLM, fine_tune, repeatable_training
 from lab.rivals.last_token import LastTokenClassifier, TokenRows, draw_batches
 from lens_engine.errors import InvalidDataset, ModelError
-from lens_engine.local.torch_choices import fix_cublas_workspace
+from lens_engine.model.local.torch_choices import fix_cublas_workspace
+from lens_engine.prompt.template import Task
 from lens_engine.randomness import make_generator
-from lens_engine.task.template import Task
 from lens_engine.testing import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
 from lens_engine.types import Example
 

@@ -16,7 +16,7 @@ from openapi_python_client.config import Config, ConfigFile, MetaType
 from lens_engine.classifier.classifier import Classifier
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
-from tests.unit.lens_engine.reading.dataset_uploads import write_csv
+from tests.unit.lens_engine.files.dataset_uploads import write_csv
 
 PACKAGE = "generated_lens_client"
 FORMAT = f"{sys.executable} -m ruff format --isolated --quiet ."

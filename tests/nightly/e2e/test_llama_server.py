@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.local.load import load_scorer
-from lens_engine.local.model_files import BUNDLED_MODEL
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import LabelScorer
+from lens_engine.model.local.load import load_scorer
+from lens_engine.model.local.model_files import BUNDLED_MODEL
+from lens_engine.model.servers.address import Endpoint
+from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.prompt.template import Task
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.servers.address import Endpoint
-from lens_engine.servers.open_endpoint import open_endpoint
-from lens_engine.task.template import Task
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.types import Example
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving
 from tests.llama_server.server import LlamaServer

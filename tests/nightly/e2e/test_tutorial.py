@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from lens_engine.disk.cache_folder import make_once
-from lens_engine.local.model_files import BUNDLED_MODEL, resolve_model
+from lens_engine.disk import make_once
+from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.test_readme import ROOT, URL
 from tests.e2e.waiting import until

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from starlette.testclient import TestClient
 
-from app.health.endpoints import ANSWER_SECONDS
+from app.operations.health import ANSWER_SECONDS
 from app.settings import Settings
 from tests.e2e.waiting import until
 from tests.integration.samples import problem_of

@@ -9,11 +9,11 @@ from lens_cli.sample import DEMO_SPEC, SAMPLE_FOLDER
 from lens_cli.select.run import SelectionRun
 from lens_cli.select.sources import Sources
 from lens_cli.views.result import list_ways
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.opening import open_model
-from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
-from lens_engine.task.request import TaskRequest
+from lens_engine.prompt.request import TaskRequest
+from lens_engine.run.pipeline import select_support_examples
 
 README, LINE = Path(__file__).parents[3] / "README.md", r"^(\S.*?) {2,}(\d+) +\d+ % "
 

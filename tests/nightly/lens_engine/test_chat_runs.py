@@ -11,14 +11,14 @@ import pytest
 from lens_engine import Classifier, Problem, Task, select_support_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import EndpointError, InvalidConfig
-from lens_engine.exports import export_support_examples
+from lens_engine.model.servers.address import Endpoint
+from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.model.servers.scorer import EndpointScorer
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.run.preparation import estimate_cost
-from lens_engine.servers.address import Endpoint
-from lens_engine.servers.open_endpoint import open_endpoint
-from lens_engine.servers.scorer import EndpointScorer
 from lens_engine.show.estimate import describe_estimate
+from lens_engine.show.exports import export_support_examples
 from lens_engine.types import Example, Phase
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, listed
 from tests.endpoints.serving import serving

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.exports import Source
+from lens_engine.show.exports import Source
 from tests.endpoints.chat_double import ChatDouble
 from tests.endpoints.double import serving
 from tests.unit.lens_engine.test_exports import INPUT, INSTRUCTED, SYSTEM, TURNS, make_source, written

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from lens_engine.cluster.scorer import (
+from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
+from lens_engine.model.base import Block, ParallelScorer, score_block
+from lens_engine.model.cluster.scorer import (
     AHEAD,
     MAX_LOSSES,
     ActorReport,
@@ -25,15 +27,13 @@ from lens_engine.cluster.scorer import (
     Setup,
     find_place,
 )
-from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
-from lens_engine.local.load import load_scorer
-from lens_engine.local.scorer import CausalLMScorer
-from lens_engine.local.torch_choices import describe_surroundings
+from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.local.load import load_scorer
+from lens_engine.model.local.scorer import CausalLMScorer
+from lens_engine.model.local.torch_choices import describe_surroundings
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Block, ParallelScorer, score_block
-from lens_engine.scoring.interruption import interrupted_by
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
 from lens_engine.types import Example, LabelLogProbs
 

@@ -21,4 +21,4 @@ def test_wheel_has_the_marker_of_the_types(tmp_path: Path) -> None:
     with ZipFile(tmp_path / "dist" / done.stdout.splitlines()[-1]) as wheel:
         names = wheel.namelist()
     assert "lens_engine/py.typed" in names
-    assert "lens_engine/estimator.py" in names
+    assert "lens_engine/run/estimator.py" in names

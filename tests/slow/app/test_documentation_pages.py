@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import TITLES
 from app.main import close_app, create_app
-from app.problems import TITLES
 from app.settings import Settings
 
 

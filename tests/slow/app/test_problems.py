@@ -7,10 +7,9 @@ import sys
 import pytest
 
 import app.errors
-import lens_engine.reading.limits
-from app.errors import AppError
+import lens_engine.files.limits
+from app.errors import TITLES, AppError, problem
 from app.main import create_app
-from app.problems import TITLES, problem
 from app.settings import Settings
 from app.web.openapi import PUBLIC_PATHS
 from lens_engine.errors import LensError
@@ -22,7 +21,7 @@ def subclasses(kind: type) -> set[type]:
 
 @pytest.mark.parametrize("kind", [AppError, LensError])
 def test_every_code_has_a_title(kind: type) -> None:
-    modules = {app.errors.__name__, "lens_engine.errors", lens_engine.reading.limits.__name__}
+    modules = {app.errors.__name__, "lens_engine.errors", lens_engine.files.limits.__name__}
     codes = {error.code for error in subclasses(kind) if error.__module__ in modules}  # type: ignore[attr-defined]
     assert codes - TITLES.keys() == set()
 
@@ -31,9 +30,9 @@ WITHOUT_DOCSTRINGS = """
 import json
 from app.errors import RefusedInput
 from app.main import create_app
-from app.problems import problem
+from app.errors import problem
 from app.settings import Settings
-from lens_engine.reading import BadRows
+from lens_engine.files import BadRows
 
 error = RefusedInput(BadRows("row 1: blank", field="dataset.text", row=1), [])
 paths = create_app(Settings(_env_file=None)).openapi()["paths"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_engine import __version__
-from lens_engine.task.verbalizer import DEFAULT_TEMPLATE
+from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE
 from tests.e2e.lens_command import run
 
 ROOT = Path(__file__).parents[3]

@@ -13,19 +13,17 @@ from lens_engine.config import SelectionConfig
 from lens_engine.testing import TableScorer
 
 _ROOT = Path(lens_engine.__file__).parent
-_WITH_TORCH = (
-    "local/activations.py",
-    "local/memory.py",
-    "local/scorer.py",
-    "local/surroundings.py",
-    "local/executors",
-    "local/executor_choice.py",
-    "local/float32_room.py",
-    "local/load.py",
-    "local/model_reader.py",
-    "local/number_format.py",
-    "local/self_check.py",
-    "local/torch_choices.py",
+_WITH_TORCH = tuple(
+    f"model/local/{name}"
+    for name in (
+        "memory.py",
+        "scorer.py",
+        "executors",
+        "executor_choice.py",
+        "load.py",
+        "model_reader.py",
+        "torch_choices.py",
+    )
 )
 """Modules and packages that need torch when they are imported."""
 
@@ -52,7 +50,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_engine_without_models_imports_no_torch_and_knows_nothing_of_the_service() -> None:
     modules = list_modules()
-    assert "lens_engine.pipeline" in modules
+    assert "lens_engine.run.pipeline" in modules
     of_models, of_service = (
         "'torch', 'transformers', 'safetensors', 'gguf'",
         "'app', 'worker', 'fastapi', 'rq', 'sqlalchemy'",

@@ -7,14 +7,14 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import ScorerIdentity
+from lens_engine.model.score_cache import remember_pairs
 from lens_engine.presets import PRESETS
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
-from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 

@@ -12,12 +12,12 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.answering.client import AnswersClient, AskingMetrics
-from app.answering.remote import Subject
+from app.answers.client import AnswersClient, AskingMetrics
+from app.answers.remote import Subject
 from app.errors import AnswersAway, Unavailable
 from app.settings import Settings
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.reading import TextRow
+from lens_engine.files import TextRow
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import status_at
 from tests.e2e.waiting import until

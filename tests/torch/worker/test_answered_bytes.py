@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from app.answering.answering import Answering
-from app.answering.models import Models
-from app.answering.remote import Subject
+from app.answers.answering import Answering
+from app.answers.models import Models
+from app.answers.remote import Subject
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction
-from lens_engine.retrieval.pool import Pool, PromptForm, Retrieval
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.model.base import LabelScorer
+from lens_engine.prompt.pool import Pool, PromptForm, Retrieval
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.subjects import ask, make_classifier

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from uvicorn import Config
 
-from app.answering.answering import MOST_LONG, MOST_SHORT_TEXTS, SHORT_TEXTS, Answering, AskedTexts, Waiting
-from app.answering.models import Models
-from app.answering.remote import Subject
+from app.answers.answering import MOST_LONG, MOST_SHORT_TEXTS, SHORT_TEXTS, Answering, AskedTexts, Waiting
+from app.answers.models import Models
+from app.answers.remote import Subject
 from app.errors import AppError, Busy, ModelUnusable
 from lens_engine.errors import NonFiniteScore
 from lens_engine.evaluation.batches import BATCH_ROWS, predict_rows
-from lens_engine.reading import TextRow
+from lens_engine.files import TextRow
 from lens_engine.testing import TableScorer
 from tests.subjects import Tables, ask, make_classifier
 from worker.answering import Server

@@ -9,7 +9,7 @@ import pytest
 
 from app.answers.indexes import Indexes, PoolSource, weigh_pool
 from app.errors import NotFound
-from lens_engine.retrieval.pool import Pool
+from lens_engine.prompt.pool import Pool
 from lens_engine.types import Example
 
 

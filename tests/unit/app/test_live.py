@@ -12,7 +12,7 @@ from app.pages.live import Run
 from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
 from lens_engine.config import RowOptions, SelectionConfig
-from lens_engine.task.request import Wordings
+from lens_engine.prompt.request import Wordings
 from lens_engine.types import Phase
 from tests.integration.samples import PROGRESS, TASK
 

@@ -10,10 +10,10 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from app.main import sweep_until
-from app.services import Services
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobQueue
+from app.store.services import Services
 
 SETTINGS = Settings(_env_file=None, sweep_interval_seconds=0.001)
 

@@ -9,8 +9,8 @@ from app.errors import Unprocessable
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import build_submission, list_fields
 from lens_engine.presets import resolve_config
-from lens_engine.task.request import combine_wordings
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.request import combine_wordings
+from lens_engine.prompt.verbalizer import Verbalizer
 
 
 def build(*fields: tuple[str, str]) -> dict[str, Any]:

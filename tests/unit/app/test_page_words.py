@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.pages.rendering import describe_span, is_guess
-from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.files import ParsingLimits, parse_dataset
 
 GUESS, KNOWN = (120.0, 720.0), (1500.0, 1500.0)
 

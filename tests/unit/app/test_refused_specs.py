@@ -10,8 +10,8 @@ import pytest
 from app.errors import AppError
 from app.selections.bodies import FormBody, JsonBody
 from app.selections.submission import NewSelection, check_selection
-from app.services import Services
 from app.settings import Settings
+from app.store.services import Services
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec
 
 SERVICES = Services(Settings(_env_file=None), None, None)  # type: ignore[arg-type]

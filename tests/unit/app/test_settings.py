@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import Settings
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 
 
 def make(**values: object) -> Settings:

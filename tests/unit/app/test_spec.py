@@ -6,9 +6,9 @@ import pytest
 
 from app.lifecycle.spec import StoredSpec
 from lens_engine.config import SelectionConfig
-from lens_engine.task.request import Wordings, combine_wordings, read_templates
-from lens_engine.task.template import Task
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.request import Wordings, combine_wordings, read_templates
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.verbalizer import Verbalizer
 
 
 def test_stored_spec_gives_the_task_again() -> None:

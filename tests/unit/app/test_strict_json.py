@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError, BadRequest, Unprocessable
 from app.web.request_body import count_structure, parse_json
-from lens_engine.reading.strict_json import MAX_DEPTH
+from lens_engine.files.strict_json import MAX_DEPTH
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from app.selections.bodies import FormBody, JsonFile
 from app.selections.submission import check_selection
-from app.services import Services
 from app.settings import Settings
-from lens_engine.reading import ParsedDataset
+from app.store.services import Services
+from lens_engine.files import ParsedDataset
 from tests.integration.samples import make_csv, make_spec, make_submission
 
 SETTINGS = Settings(_env_file=None)

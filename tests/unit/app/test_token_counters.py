@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.selections.datasets import find_counter
 from app.settings import Settings
-from tests.unit.lens_engine.local.test_token_counter import write_tokenizer
+from tests.unit.lens_engine.model.local.test_token_counter import write_tokenizer
 
 
 def test_tokenizer_is_read_once_when_it_is_there(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind
 from lens_engine.classifier.quality import Quality
 from lens_engine.config import Use
+from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import (
     Chance,
     Contender,
@@ -20,7 +21,6 @@ from lens_engine.result import (
     SupportExamples,
     Verdict,
 )
-from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 

@@ -9,9 +9,9 @@ from lens_cli.asked_model import ChosenModel, ServerOptions, describe_opening
 from lens_cli.refusals import Refusal, RefusedInput, name_flags, refusing
 from lens_engine.classifier.classifier import ModelRecord
 from lens_engine.errors import BudgetSpent, EndpointAway, EndpointError, InvalidConfig
-from lens_engine.scoring.base import SERVER
-from lens_engine.scoring.spending import TokenPrices
-from lens_engine.servers.address import Endpoint
+from lens_engine.model.base import SERVER
+from lens_engine.model.servers.address import Endpoint
+from lens_engine.model.spending import TokenPrices
 
 URL = "http://127.0.0.1:8000"
 SERVED = f"vllm:our-model@{URL}"

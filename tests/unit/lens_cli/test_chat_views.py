@@ -10,10 +10,10 @@ from lens_cli.asked_model import ChosenModel
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.view import show_suggestion
 from lens_cli.views.result import show_result
-from lens_engine.suggestion.suggest import suggest
-from lens_engine.task.chat import ask_for_letters
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
+from lens_engine.prompt.chat import ask_for_letters
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task
+from lens_engine.run.suggest import suggest
 from tests.endpoints.chat_double import MODEL, ChatDouble
 from tests.endpoints.serving import serving
 from tests.nightly.lens_engine.test_chat_runs import connect, make_problem

@@ -7,7 +7,7 @@ import pytest
 
 from app.settings import Settings
 from lens_cli.demo import DEMO_ENVIRONMENT
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
 LENS_REQUIRE_KEYS=true

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_engine.exports import export_support_examples
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task
+from lens_engine.show.exports import export_support_examples
 from tests.unit.lens_cli.results import make_result
 
 

@@ -13,11 +13,11 @@ from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import Progress, SilentListener
+from lens_engine.model.base import LabelScorer, Prefix
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows.problem import Problem
 from lens_engine.run.state import Checkpoint
-from lens_engine.scoring.base import LabelScorer, Prefix
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Phase, StopReason
 

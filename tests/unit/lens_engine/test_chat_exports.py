@@ -6,9 +6,9 @@ from typing import Any
 import jinja2
 import pytest
 
-from lens_engine.exports import FORMATS, Source
-from lens_engine.task.chat import ChatTask, ask_for_words, read_turns
-from lens_engine.task.template import Task
+from lens_engine.prompt.chat import ChatTask, ask_for_words, read_turns
+from lens_engine.prompt.template import Task
+from lens_engine.show.exports import FORMATS, Source
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
 
 TEXT_TASK = Task("Q {{1}}: {text}\nIt was {label}.", {"zero": "Billing", "good": "{good} %}", "other": "Delivery"})

@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples, write_export
-from lens_engine.exports.formats import escape
+from lens_engine.prompt.chat import ask_for_words
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task
 from lens_engine.result import SupportExample
-from lens_engine.task.chat import ask_for_words
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task
+from lens_engine.show.exports import FORMATS, FormatName, Source, escape, export_support_examples, write_export
 from lens_engine.types import Example
 from tests.formed import take_form
 from tests.unit.lens_cli.results import make_answer, make_result

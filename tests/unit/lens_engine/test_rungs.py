@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import FilteringOptions
-from lens_engine.plan import FilterRound, Rung, plan_rounds, plan_rungs
 from lens_engine.randomness import make_generator
+from lens_engine.rows.plan import FilterRound, Rung, plan_rounds, plan_rungs
 
 
 def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:

@@ -11,9 +11,9 @@ from lens_engine.config import SelectionConfig
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import TerminalBar, hearing
-from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.types import Phase
 

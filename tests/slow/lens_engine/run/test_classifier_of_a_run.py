@@ -10,12 +10,12 @@ import pytest
 
 from lens_engine.classifier import bag_of_words
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import Prefix
+from lens_engine.prompt.wording import show_percent
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Prefix
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.show.sentences import describe_choice
-from lens_engine.task.wording import show_percent
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 

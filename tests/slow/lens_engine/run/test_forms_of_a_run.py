@@ -10,14 +10,14 @@ import pytest
 from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
 from lens_engine.evaluation.evaluation import PromptSubject, known_answers
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import Prefix
 from lens_engine.presets import PRESETS, resolve_config
+from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import prepare_run, price_run
-from lens_engine.scoring.base import Prefix
-from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Example, Phase
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.score_cache import PairCache, RememberingScorer
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import FileCheckpointStore
-from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer
 from lens_engine.testing import StatesTableScorer, TableScorer
 
 Make = Callable[..., Any]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import Prefix
+from lens_engine.model.interruption import look_up
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.interruption import look_up
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
 

@@ -9,16 +9,16 @@ import pytest
 from rich.console import Console
 
 from lens_cli.views.result import show_result
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import Prefix
 from lens_engine.presets import resolve_config
+from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Prefix
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView
 from lens_engine.show.verdict import say_decision
-from lens_engine.task.template import Task
 from lens_engine.testing import StatesTableScorer
 from lens_engine.types import Example, States
 

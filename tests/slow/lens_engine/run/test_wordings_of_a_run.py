@@ -7,12 +7,12 @@ import pytest
 
 from lens_engine.errors import CheckpointForeign, InvalidVerbalizer, PromptTooLong
 from lens_engine.metering import chunks
-from lens_engine.pipeline import select_support_examples
+from lens_engine.model.base import Prefix
+from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
-from lens_engine.scoring.base import Prefix
-from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Example, Phase
 

@@ -9,7 +9,7 @@ from workbench import CLASSIFIER, Workbench, make_texts, read_output
 from lens_cli.classify.run import Paths
 from lens_cli.refusals import RefusedInput
 from lens_engine.evaluation.batches import predict_rows
-from lens_engine.reading import TextRow
+from lens_engine.files import TextRow
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.testing import TableScorer

@@ -14,7 +14,7 @@ from lens_engine.classifier.classifier import InputFormat
 from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.evaluation.table import PredictedTable, write_table
-from lens_engine.reading import TextRow
+from lens_engine.files import TextRow
 from lens_engine.testing import TableScorer
 
 FORMATS = ["csv", "jsonl", "parquet"]

@@ -13,12 +13,12 @@ from lens_cli.evaluate.run import EvaluationRun
 from lens_cli.select.sources import Sources
 from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.config import SelectionConfig, Use
-from lens_engine.pipeline import select_support_examples
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.result import SelectionResult
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

@@ -14,7 +14,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from lens_cli.subject_file import WhatIsAsked
 from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
-from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.model.base import ScorerIdentity
 from lens_engine.show.words import show_accuracy
 from lens_engine.testing import TableScorer, hashed_log_prob
 from tests.dispositions import default_signals

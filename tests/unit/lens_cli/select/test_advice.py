@@ -3,7 +3,7 @@
 import shlex
 
 from lens_cli.select.words import note_silent_words, read_words
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.verbalizer import Verbalizer
 
 
 def test_note_on_silent_words_has_an_option_for_each_label() -> None:

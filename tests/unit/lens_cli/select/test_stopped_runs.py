@@ -13,9 +13,9 @@ from lens_cli.refusals import Refusal
 from lens_cli.select.options import SearchOptions
 from lens_cli.select.run import SelectionRun
 from lens_engine.opening import LanguageModel
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.dispositions import default_signals

@@ -9,8 +9,8 @@ from lens_cli.select.files import write_unlabelled
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.view import write_command
 from lens_engine.errors import Faults, InvalidDataset
-from lens_engine.reading import ParsingLimits, read_texts
-from lens_engine.suggestion.suggest import suggest
+from lens_engine.files import ParsingLimits, read_texts
+from lens_engine.run.suggest import suggest
 
 LABELS = ("billing", "delivery", "")
 

@@ -15,10 +15,10 @@ from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead
 from lens_engine.presets import resolve_config
+from lens_engine.prompt.template import Task
 from lens_engine.result import Verdict
 from lens_engine.rows.problem import Problem
 from lens_engine.show.verdict import USE_NOTHING
-from lens_engine.task.template import Task
 from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import CLASSIFIER, make_result
 

@@ -19,12 +19,12 @@ from lens_cli.select.sources import Sources
 from lens_cli.select.words import note_silent_words
 from lens_cli.suggest.view import quote_template, show_suggestion, write_command
 from lens_engine import suggest
-from lens_engine.local.model_files import BUNDLED_MODEL
+from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import resolve_config
-from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
-from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import suggest_instructions
-from lens_engine.task.verbalizer import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.prompt.request import TaskRequest
+from lens_engine.prompt.template import suggest_instructions
+from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import TableScorer
 
 Rows = Sequence[tuple[str, str]]

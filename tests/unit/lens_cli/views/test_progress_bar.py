@@ -15,7 +15,7 @@ from lens_cli.views import progress
 from lens_cli.views.progress import SelectionBar, describe_facts, describe_place, describe_rows, row_bar, selection_bar
 from lens_engine.evaluation.batches import RowProgress
 from lens_engine.metering.progress import Progress
-from lens_engine.task.wording import describe_seconds
+from lens_engine.prompt.wording import describe_seconds
 from lens_engine.types import Phase
 
 PROGRESS = Progress(

@@ -13,9 +13,9 @@ from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesA
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.classifier.regression import normalise
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
-from lens_engine.task.record import TaskRecord
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
+from lens_engine.prompt.record import TaskRecord
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import POOLINGS, Example
 

@@ -20,9 +20,9 @@ from lens_engine.classifier.heads import (
 )
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.classifier.regression import cut_folds, fit_regression
-from lens_engine.scoring.limits import NO_LABEL, REFUSED, UNFINISHED
-from lens_engine.search.judgement import Judgement
-from lens_engine.search.objective import ProbabilitiesObjective
+from lens_engine.method.judgement import Judgement
+from lens_engine.method.objective import ProbabilitiesObjective
+from lens_engine.model.limits import NO_LABEL, REFUSED, UNFINISHED
 
 HEADS: TypeAdapter[Head] = TypeAdapter(Head)
 

@@ -15,8 +15,8 @@ from lens_engine.classifier.quality import (
     standard_error,
     value_rows,
 )
-from lens_engine.exports.formats import write_suspicious_labels
 from lens_engine.randomness import make_generator
+from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.types import IndexArray
 
 

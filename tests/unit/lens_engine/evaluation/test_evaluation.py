@@ -16,12 +16,12 @@ from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels
 from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, RowProgress, batches_of, predict_rows
 from lens_engine.evaluation.evaluation import make_classifier, measure
+from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped
-from lens_engine.reading import TextRow
+from lens_engine.model.base import ScorerIdentity
+from lens_engine.prompt.record import LabelWord
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import digest_examples
-from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.task.record import LabelWord
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 from tests.unit.lens_cli.results import CLASSIFIER

@@ -17,11 +17,11 @@ from lens_engine.metering.estimate import CountingScorer, measure_pace
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
+from lens_engine.model.base import Block
+from lens_engine.model.score_cache import PairCache, RememberingScorer
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.scoring.base import Block
-from lens_engine.scoring.cache.scorer import PairCache, RememberingScorer
-from lens_engine.suggestion.suggest import price_suggestion, suggest_for_rows
+from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import Example, LabelLogProbs, StopReason
 from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, SeveralHands, make_prefixes, make_queries

@@ -15,8 +15,8 @@ from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
-from lens_engine.scoring.base import Block, ParallelScorer, Prefix, score_block
-from lens_engine.scoring.interruption import look_up
+from lens_engine.model.base import Block, ParallelScorer, Prefix, score_block
+from lens_engine.model.interruption import look_up
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -439,7 +439,7 @@ class CountedChunks(SlowChunks):
 def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
     kind: type[SlowChunks], make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lens_engine.scoring.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("lens_engine.model.interruption._SECONDS", 0.0)
     clock = Clock()
     budget = BudgetOptions(max_seconds=100.0)
     meter = make_meter(kind(clock), budget=budget, reserve=Cost(tokens=8010), clock=clock)
@@ -451,7 +451,7 @@ def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
 
 
 def test_part_of_a_stopped_chunk_is_in_no_later_pace(make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lens_engine.scoring.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("lens_engine.model.interruption._SECONDS", 0.0)
     clock = Clock()
     meter = make_meter(CountedChunks(clock), budget=BudgetOptions(max_seconds=20.0), clock=clock)
 

@@ -10,8 +10,8 @@ from lens_engine.metering.chunks import ChunkCutter
 from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
-from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.spending import Bill, Paid, Spending, TokenPrices
+from lens_engine.model.base import Prefix
+from lens_engine.model.spending import Bill, Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
 

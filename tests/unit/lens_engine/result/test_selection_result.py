@@ -6,10 +6,10 @@ from pydantic import ValidationError
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
-from lens_engine.pipeline import select_support_examples
+from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult, Spending
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.types import Example
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset, PromptTooLong
-from lens_engine.pipeline import select_support_examples
+from lens_engine.prompt.template import Task
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

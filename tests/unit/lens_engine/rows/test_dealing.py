@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
 from lens_engine.presets import resolve_config
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows.dealing import LEAST_ROWS, SEARCH_FROM, DealtRows, count_fit_rows, deal_rows, pick_fit_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 MakeExamples = Callable[..., list[Example]]

@@ -10,12 +10,12 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer
+from lens_engine.prompt.template import Task, Template
+from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows import near_texts
 from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.near_texts import count_near, list_alike
 from lens_engine.rows.problem import Problem
-from lens_engine.task.template import Task, Template
-from lens_engine.task.verbalizer import Verbalizer
 from lens_engine.types import Example
 
 Make = Callable[..., Any]

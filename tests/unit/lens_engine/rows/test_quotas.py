@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.plan import spread_evenly
 from lens_engine.rows.dealing import draw_pool
+from lens_engine.rows.plan import spread_evenly
 from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
 from lens_engine.rows.report import DatasetReport, describe_dataset, draw_sample
 from lens_engine.types import Example

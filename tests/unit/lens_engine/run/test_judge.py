@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from lens_engine.classifier.regression import cut_folds, normalise
 from lens_engine.metering.limits import Stopped
+from lens_engine.method.judgement import Judgement
+from lens_engine.method.objective import find_label_biases
+from lens_engine.method.setup import Findings
 from lens_engine.rows.problem import Problem
 from lens_engine.run.choose import NO_ANSWER
 from lens_engine.run.judge import Judge, Judging, ask_prompts, plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.run.propose import Proposal, propose
 from lens_engine.run.table import Table
-from lens_engine.search.judgement import Judgement
-from lens_engine.search.objective import find_label_biases
-from lens_engine.search.setup import Findings
 from lens_engine.testing import TableScorer
 
 Make = Callable[..., Any]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lens_engine.metering.meter import Meter
+from lens_engine.method.setup import Findings, Setup
+from lens_engine.prompt.template import Task, Template
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.propose import Proposal, propose
-from lens_engine.search.setup import Findings, Setup
-from lens_engine.task.template import Task, Template
 from lens_engine.testing import TableScorer
 
 Make = Callable[..., Any]

@@ -14,18 +14,18 @@ from lens_engine.classifier.candidates import Candidate
 from lens_engine.classifier.quality import Quality
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.metering.prices import Cost
-from lens_engine.pipeline import select_support_examples
+from lens_engine.method.beam import SearchState
+from lens_engine.method.filtering import FilterState
+from lens_engine.method.lens import Lens, LensState
+from lens_engine.method.objective import Score
+from lens_engine.model.spending import Paid
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.classifying import Classifying
 from lens_engine.run.judge import Judging
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.run.state import Checkpoint, FileCheckpointStore, MemoryCheckpointStore, RunState, TestedFigures
-from lens_engine.scoring.spending import Paid
-from lens_engine.search.lens.beam import SearchState
-from lens_engine.search.lens.filtering import FilterState
-from lens_engine.search.lens.method import Lens, LensState
-from lens_engine.search.objective import Score
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lens_engine.classifier.candidates import SuspiciousLabel
+from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExample, SupportExamples
-from lens_engine.task.record import LabelWord, TaskRecord
 from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
 

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
-from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
+from lens_engine.prompt.template import Task
+from lens_engine.prompt.wording import show_percent, show_share
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import estimate_cost
+from lens_engine.run.suggest import suggest_for_rows
 from lens_engine.show.estimate import describe_estimate
 from lens_engine.show.report import ResultView
 from lens_engine.show.verdict import advise_by_words, warn_of_largest_class
-from lens_engine.suggestion.suggest import suggest_for_rows
-from lens_engine.task.template import Task
-from lens_engine.task.wording import show_percent, show_share
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

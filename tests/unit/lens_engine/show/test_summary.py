@@ -10,10 +10,10 @@ from rich.console import Console
 
 from lens_cli.views.result import show_result
 from lens_engine.config import SelectionConfig
-from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult, Verdict
 from lens_engine.rows.problem import Problem
+from lens_engine.run.pipeline import select_support_examples
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView

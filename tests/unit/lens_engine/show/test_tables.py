@@ -7,13 +7,13 @@ import pytest
 
 from lens_engine.classifier.classifier import Predictions
 from lens_engine.classifier.quality import AnsweredShare, measure_quality
+from lens_engine.prompt.wording import shorten
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
-from lens_engine.task.wording import shorten
 from tests.unit.lens_cli.results import (
     JUDGED,
     QUALITY,

@@ -1,1 +1,0 @@
-"""What Prometheus reads: numbers of this process, and numbers of the whole service out of Postgres and Redis."""

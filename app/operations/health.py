@@ -1,0 +1,250 @@
+"""Routes /healthz, /readyz and /models."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Event
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import ErrorItem, Unavailable
+from app.store.database import Database
+from app.store.queue import WorkerDevice
+from app.store.schema import current_revision, own_revisions
+from app.store.services import Services
+from app.web.dependencies import OWNER_ROUTE, ServicesDep
+from app.web.draining import DRAINING
+from app.web.error_handlers import problem_response
+from app.web.openapi import refusals
+
+_REMEMBERED_SECONDS = 60.0
+
+
+class FullDisk:
+    """The last refusal of this process by `storage-full`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._refused_at: float | None = None
+
+    def note_refusal(self) -> None:
+        """Remember that a write was refused just now."""
+        self._refused_at = self._clock()
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether a write was refused in the last minute."""
+        return self._refused_at is not None and self._clock() - self._refused_at < _REMEMBERED_SECONDS
+
+
+ANSWER_SECONDS = 5.0
+"""Time that a probe waits for Postgres: as long as a request waits for a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check found. `fault` is None if the part is as it should be."""
+
+    fault: str | None = None
+    is_fatal: bool = False  #: whether the process cannot serve requests
+
+
+class DatabaseCheck:
+    """Asks Postgres in a thread of its own, because a frozen server keeps its client for many seconds.
+
+    All probes wait for the same question, so a frozen server costs one thread and one connection.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._question: Future[str | None] | None = None
+
+    def find_revision(self) -> str | None:
+        """The revision of the schema; None for an empty database."""
+        with self._lock:
+            if self._question is None or self._question.done():
+                self._question = Future()
+                # A daemon, because it must not keep the process from its end.
+                threading.Thread(target=self._ask, args=[self._question], name="lens-readiness", daemon=True).start()
+            question = self._question
+        return question.result(ANSWER_SECONDS)
+
+    def _ask(self, question: Future[str | None]) -> None:
+        try:
+            with self._database.session_scope() as session:
+                found = current_revision(session.connection())
+        except Exception as error:  # noqa: BLE001 - raised again by the probes that wait
+            question.set_exception(error)
+        else:  # the connection is back in the pool, which may be closed as soon as the answer is out
+            question.set_result(found)
+
+
+def run_checks(services: Services, database_check: DatabaseCheck, full_disk: FullDisk) -> dict[str, Check]:
+    """Run every check, by the name of the part.
+
+    Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
+    """
+    database, migrations = _check_database(database_check)
+    return {
+        "database": database,
+        "migrations": migrations,
+        "storage": _check_storage(full_disk),
+        "redis": _check_redis(services),
+        "workers": _check_workers(services),
+    }
+
+
+def find_workers(services: Services) -> list[WorkerDevice]:
+    """The devices of the registered workers; information, not a check. Empty if Redis does not answer."""
+    try:
+        return services.queue.list_devices()
+    except RedisError:
+        return []
+
+
+def _check_database(database_check: DatabaseCheck) -> tuple[Check, Check]:
+    try:
+        found = database_check.find_revision()
+    except (SQLAlchemyError, TimeoutError):
+        return Check("does not answer", is_fatal=True), Check("unknown", is_fatal=True)
+    return Check(), _check_revision(found)
+
+
+def _check_revision(found: str | None) -> Check:
+    """Compare the revision of the database with this release.
+
+    The migration comes before the new processes. A revision that this release does not know is therefore newer, and
+    the processes of this release serve until they are replaced.
+    """
+    *older, own = own_revisions()
+    if found == own:
+        return Check()
+    if found is None or found in older:
+        return Check(f"the schema is at revision {found}; this release needs {own}", is_fatal=True)
+    return Check(f"the schema is at revision {found}, newer than {own} of this release: an upgrade is under way")
+
+
+def _check_storage(full_disk: FullDisk) -> Check:
+    if full_disk.is_recent:
+        return Check("a disk is full: a write was refused within the last minute, and reads are answered")
+    return Check()
+
+
+def _check_redis(services: Services) -> Check:
+    try:
+        services.queue.ping()
+    except RedisError:
+        return Check("does not answer; submissions are stored and run later")
+    return Check()
+
+
+def _check_workers(services: Services) -> Check:
+    settings, counts = services.settings, services.queue.count_workers()
+    if counts is None or all(counts.values()):
+        return Check()
+    if not any(counts.values()):
+        return Check("0: no worker is registered; submissions wait until one is started")
+    kind = "weights" if counts.get(settings.queue_name) == 0 else "endpoints"
+    return Check(f"0 with LENS_WORKER_MODELS={kind}: submissions for its models wait until one is started")
+
+
+router = APIRouter()
+
+
+class Health(BaseModel):
+    """Answer of a live process."""
+
+    status: Literal["ok"] = Field("ok", description="Always ok.")
+
+
+class Readiness(BaseModel):
+    """Checks of a ready service by name."""
+
+    status: Literal["ready", "degraded"] = Field(
+        description="`degraded` if a check found a fault that does not keep the service from answering requests."
+    )
+    checks: dict[str, str] = Field(
+        description="Result of each check, by name: `ok`, or what is wrong.",
+        examples=[{"database": "ok", "migrations": "ok", "redis": "ok"}],
+    )
+    workers: list[WorkerDevice] = Field(
+        description="Device of each registered worker. For information: the service is ready without workers too.",
+        examples=[
+            [{"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}]
+        ],
+    )
+
+
+class ModelOut(BaseModel):
+    """A language model that the service offers."""
+
+    name: str = Field(description="Value for `model` in a spec.")
+    is_default: bool = Field(description="True if specs without `model` use this model.")
+
+
+class ModelList(BaseModel):
+    """All language models that the service offers."""
+
+    items: list[ModelOut] = Field(description="Models, in the order of the settings.")
+
+
+@router.get("/healthz", tags=["health"], response_description="The process answers.")
+async def is_alive() -> Health:
+    """Liveness: the process answers."""
+    return Health()
+
+
+@router.get(
+    "/readyz",
+    tags=["health"],
+    response_model=Readiness,
+    response_description="The service answers requests.",
+    responses=refusals(503),
+)
+def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
+    """Readiness: Postgres answers, and the database schema is that of this release or newer.
+
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. So it is for a minute after a
+    write was refused because a disk is full (503 `storage-full`): reads are answered. The answer also tells on what
+    each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
+    to stop answers 503 too, and serves all other routes until it stops.
+    """
+    draining: Event | None = getattr(request.state, DRAINING, None)
+    if draining is not None and draining.is_set():
+        return problem_response(request.scope, Unavailable("not ready: this process stops"))
+    checks = run_checks(services, request.app.state.database_check, request.app.state.full_disk)
+    fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
+    if fatal:
+        errors: list[ErrorItem] = [
+            {"detail": f"{name}: {fault}", "pointer": f"/checks/{name}"} for name, fault in fatal.items()
+        ]
+        refusal = Unavailable(f"not ready: {', '.join(fatal)}", errors=errors)
+        return problem_response(request.scope, refusal)
+    is_degraded = any(check.fault for check in checks.values())
+    return Readiness(
+        status="degraded" if is_degraded else "ready",
+        checks={name: check.fault or "ok" for name, check in checks.items()},
+        workers=[] if checks["redis"].fault else find_workers(services),
+    )
+
+
+@router.get(
+    "/models",
+    tags=["models"],
+    response_description="All models that the service offers.",
+    responses=refusals(400, 401, 503),
+    dependencies=OWNER_ROUTE,
+)
+async def list_models(services: ServicesDep) -> ModelList:
+    """Models that a spec can name."""
+    settings = services.settings
+    return ModelList(
+        items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.offered_models]
+    )

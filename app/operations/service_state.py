@@ -1,0 +1,211 @@
+"""Metrics of this process, and of the whole service: what the database and the queue say at a scrape."""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from app.lifecycle.claims import may_start, queue_of_job
+from app.lifecycle.sweep import SweepReport
+from app.operations import counters
+from app.operations.counters import CounterKey, read_counters, show_waits
+from app.prompts.service import MOST_VERSIONS, WARNED_FROM
+from app.selections.receiving import Admission
+from app.settings import Settings
+from app.store.prompt_tables import Prompt
+from app.store.services import Services
+from app.store.tables import Job, Status
+
+_LOOK_SECONDS = 0.5
+_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_LONG_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+
+
+class ProcessMetrics:
+    """Connections, submissions, the place of large work, ends of the reader, and how late the loop is."""
+
+    def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
+        pool = services.database.engine.pool
+        in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
+        in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
+        most = Gauge("lens_database_connections_max", "Most of them: LENS_DATABASE_POOL_SIZE.", registry=registry)
+        most.set(services.settings.database_pool_size)
+        admitted = Gauge(
+            "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
+        )
+        admitted.set_function(lambda: float(admission.num_admitted))
+        waiting = Gauge(
+            "lens_large_place_waiting", "Large submissions and reports that wait for their place.", registry=registry
+        )
+        waiting.set_function(lambda: float(admission.num_waiting))
+        admission.note_wait = Histogram(
+            "lens_large_place_wait_seconds",
+            "How long a large submission or a report waited for its place (seconds).",
+            buckets=_LONG_BUCKETS,
+            registry=registry,
+        ).observe
+        self.reader_ends = Counter(
+            "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
+        )
+        self._lag = Histogram(
+            "lens_event_loop_lag_seconds", "How late the event loop is (seconds).", buckets=_BUCKETS, registry=registry
+        )
+
+    async def measure_lag(self) -> None:
+        """Observe every half second how much later than asked the loop comes back. Runs until it is cancelled."""
+        while True:
+            asked = time.monotonic()
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._lag.observe(max(0.0, time.monotonic() - asked - _LOOK_SECONDS))
+
+
+SWEEP_OUTCOMES = ("rescued", "failed", "cancelled", "enqueued")
+
+
+class SweepMetrics:
+    """What the sweeps of this process did."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sweeps = Counter(
+            "lens_sweeps", "Sweeps by `result`; skipped: another process swept.", ["result"], registry=registry
+        )
+        self._jobs = Counter("lens_sweep_jobs", "Jobs by `outcome` of a sweep.", ["outcome"], registry=registry)
+        self._last = Gauge(
+            "lens_last_sweep_timestamp_seconds",
+            "When this process last swept, or found another process sweeping (Unix time).",
+            registry=registry,
+        )
+        for result in ("done", "skipped", "failed"):
+            self._sweeps.labels(result)
+        for outcome in SWEEP_OUTCOMES:
+            self._jobs.labels(outcome)
+
+    def note_sweep(self, report: SweepReport) -> None:
+        self._sweeps.labels("skipped" if report.skipped else "done").inc()
+        self._last.set_to_current_time()
+        for outcome in SWEEP_OUTCOMES:
+            self._jobs.labels(outcome).inc(getattr(report, outcome))
+
+    def note_failure(self) -> None:
+        self._sweeps.labels("failed").inc()
+
+
+CACHE_SECONDS = 5.0
+"""How long an answer is repeated, so that many scrapes cost the stores no more than one."""
+
+
+class ServiceState(Collector):
+    """Selections, queue and workers. Without Postgres, only `lens_database_up` says so, and the rest is left out."""
+
+    def __init__(self, services: Services, clock: Callable[[], float] = time.monotonic) -> None:
+        self._services = services
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: list[Metric] = []
+        self._read_at: float | None = None
+
+    def describe(self) -> list[Metric]:
+        """Nothing: the registry would otherwise read the stores when the application is made."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        with self._lock:
+            if self._read_at is None or self._clock() - self._read_at >= CACHE_SECONDS:
+                self._found = [*self._from_postgres(), *self._from_redis(), self._spool()]
+                self._read_at = self._clock()
+            found = list(self._found)
+        yield from found
+
+    def _from_postgres(self) -> list[Metric]:
+        about = "Whether Postgres answers and has this release's tables (1 or 0)."
+        try:
+            with self._services.database.session_scope() as session:
+                settings = self._services.settings
+                found = [*_jobs(session), *_queue(session, settings), *_names(session), *_counters(session)]
+        except SQLAlchemyError:
+            return [_up("lens_database_up", about, is_up=False)]
+        return [_up("lens_database_up", about, is_up=True), *found]
+
+    def _from_redis(self) -> list[Metric]:
+        about = "Whether Redis answers (1 or 0)."
+        try:
+            found = self._services.queue.find_workers()
+        except RedisError:
+            return [_up("lens_redis_up", about, is_up=False)]
+        workers = GaugeMetricFamily("lens_workers", "Workers that are registered in Redis.", labels=["queue"])
+        for queue, number in found.items():
+            workers.add_metric([queue], number)
+        return [_up("lens_redis_up", about, is_up=True), workers]
+
+    def _spool(self) -> Metric:
+        folder = self._services.settings.spool_dir or tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free
+        return GaugeMetricFamily("lens_spool_free_bytes", "Free space of the folder for uploads (bytes).", value=free)
+
+
+def _up(name: str, about: str, *, is_up: bool) -> Metric:
+    return GaugeMetricFamily(name, about, value=float(is_up))
+
+
+def _jobs(session: Session) -> Iterator[Metric]:
+    rows = session.execute(select(Job.status, func.count().label("num")).group_by(Job.status)).all()
+    found = {row.status: row.num for row in rows}
+    family = GaugeMetricFamily("lens_jobs", "Stored jobs by `status`.", labels=["status"])
+    for status in Status:
+        family.add_metric([status.value], found.get(status.value, 0))
+    yield family
+    size = session.scalar(select(func.pg_database_size(func.current_database())))
+    yield GaugeMetricFamily("lens_database_bytes", "Size of the database (bytes).", value=float(size or 0))
+
+
+def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
+    """Jobs that a worker could take now; those that wait after a crash are not counted."""
+    queue = queue_of_job(settings).label("queue")
+    age = func.extract("epoch", func.now() - func.min(func.greatest(Job.queued_at, Job.not_before)))
+    rows = session.execute(select(queue, func.count(), age).where(may_start()).group_by(queue))
+    found = {name: (number, float(oldest)) for name, number, oldest in rows}
+    labels = ["queue"]
+    depth = GaugeMetricFamily("lens_queue_depth", "Jobs that a worker could take now.", labels=labels)
+    oldest = GaugeMetricFamily(
+        "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", labels=labels
+    )
+    for name in settings.queues:
+        for family, value in zip((depth, oldest), found.get(name, (0, 0.0)), strict=True):
+            family.add_metric([name], value)
+    yield from (depth, oldest)
+
+
+def _names(session: Session) -> Iterator[Metric]:
+    query = select(func.count()).where(Prompt.version >= WARNED_FROM, ~Prompt.is_deleted)
+    about = f"Names with {WARNED_FROM:,} versions or more, of at most {MOST_VERSIONS:,}."
+    yield GaugeMetricFamily("lens_names_near_limit", about, value=float(session.scalar(query) or 0))
+
+
+def _counters(session: Session) -> Iterator[Metric]:
+    found = read_counters(session)
+    for name, label, about, known in (
+        (counters.ATTEMPTS, "outcome", counters.ABOUT_ATTEMPTS, counters.OUTCOMES),
+        (counters.PHASE_SECONDS, "phase", "Time of runs by `phase` (seconds).", counters.PHASES),
+        (counters.PHASE_PAIRS, "phase", "Pairs scored by `phase`.", counters.PHASES),
+    ):
+        family = CounterMetricFamily(f"lens_{name}", about, labels=[label])
+        for value in known:
+            family.add_metric([value], found.get(CounterKey(name, value), 0.0))
+        yield family
+    yield show_waits(found)
+    seconds = CounterMetricFamily(
+        "lens_device_seconds", "Time of attempts that ended, by `owner` (seconds).", labels=["owner"]
+    )
+    for key in (key for key in sorted(found) if key.name == counters.DEVICE_SECONDS):
+        seconds.add_metric([key.label], found[key])
+    yield seconds

@@ -1,1 +1,0 @@
-"""Files on disk: the cache folder, and atomic writing."""

@@ -1,0 +1,281 @@
+"""`LabelScorer` over a server, with its answers on disk: an answer that was paid for is never asked for again."""
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from lens_engine.errors import EndpointError
+from lens_engine.model.base import Block, Prefix, ScorerIdentity
+from lens_engine.model.limits import check_finite, check_pair_lengths, check_prompt_lengths
+from lens_engine.model.score_cache import PairCache
+from lens_engine.model.servers.conformance import Conformance, ask_block
+from lens_engine.model.servers.contract import Parts, ReadBatch, ReadPlan, Server
+from lens_engine.model.servers.transport import Transport
+from lens_engine.model.spending import Bill, Spending
+from lens_engine.prompt.template import Task
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+
+class Row(NamedTuple):
+    """Queries that follow one prefix, and the place of their scores in those of the block."""
+
+    row: int
+    columns: slice
+    prefix: Parts
+    queries: list[Parts]
+
+
+class Answer(NamedTuple):
+    """The answer to one prompt: a row of what a request brings."""
+
+    request: "Future[FloatArray]"
+    row: int
+
+
+class _Place(NamedTuple):
+    answer: int  #: row of the request
+    read: int  #: of the plan
+    row: int
+    column: int
+
+
+@dataclass(slots=True)
+class Flight:
+    """A block, the requests that it waits for, and the keys of the prompts for which it sent them."""
+
+    plan: ReadPlan
+    reads: list[FloatArray]  #: of each read of the plan  # [rows, columns, wanted]
+    pairs_found: int = 0
+    asked: list[bytes] = field(default_factory=list)
+    _places: dict["Future[FloatArray]", list[_Place]] = field(default_factory=dict)
+
+    def expect(self, answer: Answer, read: int, row: int, column: int) -> None:
+        """Wait for the answer, which belongs to a place of a read."""
+        self._places.setdefault(answer.request, []).append(_Place(answer.row, read, row, column))
+
+    @property
+    def requests(self) -> list["Future[FloatArray]"]:
+        """Those that it sent, and those of other blocks."""
+        return list(self._places)
+
+    @property
+    def has_landed(self) -> bool:
+        return all(request.done() for request in self._places)
+
+    def fill_in(self, found: Sequence[FloatArray]) -> None:
+        """Put what the requests brought where it belongs."""
+        for values, places in zip(found, self._places.values(), strict=True):
+            for answer, read, row, column in places:
+                self.reads[read][row, column] = values[answer]
+
+
+def list_rows(server: Server, block: Block) -> list[Row]:
+    """The prefixes of a block, each with the queries after it: all queries or, in a paired block, its own alone."""
+    encoded = server.encode(block.prefixes, block.queries)
+    if not block.is_paired:
+        return [Row(row, slice(0, len(queries)), prefix, queries) for row, (prefix, queries) in enumerate(encoded)]
+    return [
+        Row(0, slice(place, place + 1), prefix, queries[place : place + 1])
+        for place, (prefix, queries) in enumerate(encoded)
+    ]
+
+
+def list_requests(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
+    """The requests of all flights, each once."""
+    return list(dict.fromkeys(request for flight in flights for request in flight.requests))
+
+
+CHECK_EVERY = 1_000
+"""Requests between two looks at whether the server still answers as at connection."""
+
+_FLYING_REQUESTS = 4
+"""Requests that wait or are under way for each one that may be under way: then none waits for the caller."""
+
+_SHIFT_NATS = 0.5
+"""Largest difference of a check prompt from what the server answered at connection."""
+
+
+class EndpointScorer:
+    """Scores label words at a server; a `ParallelScorer`, because blocks are under way together. `close` ends it.
+
+    Args:
+        answers: answers kept on disk; None keeps none.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        transport: Transport,
+        spending: Spending,
+        identity: ScorerIdentity,
+        conformance: Conformance,
+        answers: PairCache | None = None,
+        *,
+        most_requests: int = 32,
+    ) -> None:
+        self.identity = identity
+        self.surroundings = server.surroundings
+        self.takes_turns = server.takes_turns
+        self.gives_answers_only = server.gives_answers_only
+        self.max_prompt_tokens = server.facts.context
+        self.num_workers = most_requests
+        self.spending = spending
+        self.conformance = conformance
+        self.pairs_found = 0  #: whose answers were on disk, or under way already
+        self._server = server
+        self._transport = transport
+        self._answers = answers
+        self._checked_at = spending.requests
+        self._identity_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
+
+    def fit_task(self, task: Task) -> Task:
+        """As `AskingScorer.fit_task`."""
+        return self._server.fit_task(task)
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._server.count_tokens(segments)
+
+    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
+        """As `LabelScorer.encode_label_spans`."""
+        return self._server.encode_label_spans(label_spans)
+
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
+        """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
+        suffixes = self._server.plan(label_spans).suffixes
+        tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
+        requests = len(suffixes) * max(prefixes, -(-pairs // self._server.prompts_per_request))
+        written = pairs * len(suffixes) * self._server.most_written
+        has_prices = self.spending.prices is not None
+        return Bill(requests, tokens, self.spending.estimate(tokens, written) if has_prices else None)
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        """As `LabelScorer.score`, and as `score_blocks`."""
+        (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
+        return scores
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """As `ParallelScorer.score_blocks`.
+
+        Raises:
+            BudgetSpent: the limit of `spending` ends the run; what was answered is on disk.
+            EndpointError: the server refuses, or its answers are no scores; or as `LabelScorer.score`.
+        """
+        plan = self._server.plan(label_spans)
+        flying = deque[Flight]()
+        coming: dict[bytes, Answer] = {}  # to the prompts of all flights
+        try:
+            for block in blocks:
+                flying.append(self._start(block, plan, coming))
+                while flying and (flying[0].has_landed or self._is_busy(flying)):
+                    yield self._land(flying, coming, label_spans)
+            while flying:
+                yield self._land(flying, coming, label_spans)
+        finally:
+            if flying:
+                self._transport.drain(list_requests(flying))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._transport.close()
+
+    def _is_busy(self, flying: Iterable[Flight]) -> bool:
+        waiting = sum(not request.done() for request in list_requests(flying))
+        return waiting >= _FLYING_REQUESTS * self.num_workers
+
+    def _start(self, block: Block, plan: ReadPlan, coming: dict[bytes, Answer]) -> Flight:
+        """Look every read up, and ask for those that are neither found nor coming."""
+        flight = Flight(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
+        rows = list_rows(self._server, block)
+        lengths = self._count_block(block, plan)
+        missing = np.zeros(block.shape, dtype=bool)
+        for row, columns, prefix, queries in rows:
+            for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
+                endings = [query + suffix for query in queries]
+                keys = _make_keys(self._identity_of_keys, prefix, endings, wanted)
+                absent = self._look_up(flight.reads[read][row, columns], keys)
+                asked = list({keys[query]: query for query in absent if keys[query] not in coming}.values())
+                missing[row, columns][asked] = True
+                for start in range(0, len(asked), self._server.prompts_per_request):
+                    chosen = asked[start : start + self._server.prompts_per_request]
+                    chosen_keys = [keys[query] for query in chosen]
+                    batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
+                    request = self._transport.start(self._ask(batch, chosen_keys))
+                    tokens = int(lengths[row, columns][chosen].sum()) + len(chosen) * len(suffix)
+                    written = len(chosen) * self._server.most_written
+                    self.spending.expect(self.spending.estimate(tokens, written), request)
+                    coming.update((key, Answer(request, place)) for place, key in enumerate(chosen_keys))
+                    flight.asked += chosen_keys
+                for query in absent:
+                    flight.expect(coming[keys[query]], read, row, columns.start + query)
+        flight.pairs_found = int((~missing).sum())
+        return flight
+
+    def _land(self, flying: deque[Flight], coming: dict[bytes, Answer], label_spans: Sequence[str]) -> LabelLogProbs:
+        """Wait for the answers of the first block, and take it out."""
+        flight = flying[0]
+        flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
+        flying.popleft()
+        for key in flight.asked:
+            del coming[key]  # the disk has it, if answers are kept
+        if self.spending.requests - self._checked_at >= CHECK_EVERY:
+            self._checked_at = self.spending.requests
+            self._check_again()
+        self.pairs_found += flight.pairs_found
+        scores = flight.plan.sum_paths(flight.reads)
+        check_finite(scores, label_spans)
+        return scores
+
+    def _look_up(self, values: FloatArray, keys: Sequence[bytes]) -> list[int]:
+        """Fill in the answers on disk; returns the numbers of the endings without one."""
+        if self._answers is None:
+            return list(range(len(values)))
+        found = self._answers.find_all(keys)
+        for number, key in enumerate(keys):
+            if key in found:
+                values[number] = found[key].ravel()
+        return [number for number, key in enumerate(keys) if key not in found]
+
+    async def _ask(self, batch: ReadBatch, keys: Sequence[bytes]) -> FloatArray:
+        values = (await self._server.answer(batch)).astype("<f4")
+        if self._answers is not None:
+            self._answers.keep_all(dict(zip(keys, values.reshape(len(keys), 1, 1, -1), strict=True)))
+        return values.astype(np.float64)
+
+    def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
+        """Number of tokens of each prompt  # [rows, columns]."""
+        prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
+        queries = self.count_tokens(block.queries)
+        check = check_pair_lengths if block.is_paired else check_prompt_lengths
+        check(prefixes, queries, max(map(len, plan.paths)), self.max_prompt_tokens)
+        held, asked = (np.array(lengths, dtype=np.intp) for lengths in (prefixes, queries))
+        return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
+
+    def _check_again(self) -> None:
+        """Ask one of the known prompts again; all, if the model may answer some otherwise."""
+        block, spans = self._server.check
+        queries = block.queries if self.conformance.forgiven else block.queries[:1]
+        found = ask_block(self._server, self._transport, Block(block.prefixes, queries), spans)
+        shift = self.conformance.differ(found.scores)
+        if shift > max(_SHIFT_NATS, 3 * self.conformance.repeat_nats):
+            raise EndpointError(
+                f"{self._transport.where} answers a known prompt otherwise than at connection, by {shift:.2f} nats "
+                "(check: same model): somebody exchanged its model; run again, so that one model answers everything"
+            )
+
+
+def _make_keys(identity: bytes, prefix: Parts, endings: Iterable[Parts], wanted: Parts) -> list[bytes]:
+    """SHA-256 of all that decides each answer; `identity` is what tells the model and how it is read."""
+    common = hashlib.sha256(identity)
+    common.update(json.dumps([wanted, prefix]).encode())
+    keys = []
+    for ending in endings:
+        digest = common.copy()
+        digest.update(json.dumps(ending).encode())
+        keys.append(digest.digest())
+    return keys

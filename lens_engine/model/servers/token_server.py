@@ -1,0 +1,184 @@
+"""What the servers that take token ids have in common: one tokenizer for prompts and label words, and the trie."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lens_engine.errors import EndpointError, InvalidDataset
+from lens_engine.model.base import Block, Prefix
+from lens_engine.model.servers.address import Endpoint
+from lens_engine.model.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
+from lens_engine.model.servers.contract import (
+    Part,
+    Parts,
+    ReadBatch,
+    ReadPlan,
+    ServerFacts,
+    in_form_of,
+    pick_values,
+    plan_reads,
+)
+from lens_engine.model.servers.transport import Transport
+from lens_engine.model.tokenization import SegmentTokenizer, leading_special_tokens
+from lens_engine.prompt.template import Task
+from lens_engine.types import FloatArray
+
+_CHECK_DEMONSTRATIONS = tuple(f"Question: {question}\nAnswer: {word}\n" for question, word in CHECK_TURNS)
+_LARGEST = 2**31 - 1
+"""Largest token id, and longest context (tokens)."""
+
+_CHECK_SPANS = (" yes", " no", " not sure")
+
+
+class TokenServer:
+    """A server that reads token ids. A subclass says how one batch of reads is asked."""
+
+    prompts_per_request = 1
+    takes_turns = False
+    gives_answers_only = False
+    least_check_nats = -np.inf
+    most_written = 1
+    why_alike = "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
+
+    def __init__(
+        self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
+    ) -> None:
+        self.facts = facts
+        self._kind = endpoint.kind
+        self._model = endpoint.model
+        self._transport = transport
+        self._tokenizer = tokenizer
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        (asked,) = self._tokenizer.encode_prefixes([_CHECK_DEMONSTRATIONS])
+        return (f"reads {type(self).__name__} 1", f"tokens {list(asked)}")
+
+    @property
+    def check(self) -> tuple[Block, tuple[str, ...]]:
+        queries = tuple(f"Question: {question}\nAnswer:" for question in CHECK_QUESTIONS)
+        return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
+
+    def ask_otherwise(self) -> bool:
+        return False
+
+    def fit_task(self, task: Task) -> Task:
+        return task
+
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
+        return self._tokenizer.encode_spans(label_spans)
+
+    def plan(self, label_spans: Sequence[str]) -> ReadPlan:
+        return plan_reads(label_spans, self.encode_label_spans(label_spans))
+
+    def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
+        """As `Server.encode`."""
+        encoded: dict[bool, list[Parts]] = {}
+        for is_first in {not prefix for prefix in prefixes}:
+            encoded[is_first] = [*self._tokenizer.encode_queries(queries, is_first=is_first)]
+            for query, asked in zip(queries, encoded[is_first], strict=True):
+                if not asked:
+                    raise InvalidDataset(f"the query {query!r} has no tokens; remove it", field="dataset.text")
+        found: list[Parts] = [*self._tokenizer.encode_prefixes(prefixes)]
+        return [(tokens, encoded[not prefix]) for prefix, tokens in zip(prefixes, found, strict=True)]
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._tokenizer.count(segments)
+
+    async def answer(self, batch: ReadBatch) -> FloatArray:
+        """As `Server.answer`."""
+        with in_form_of(self._kind, self._transport.where):
+            return pick_values(batch, await self.ask(batch), self._transport.where)
+
+    async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
+        """The log-probabilities of each prompt, by token id; they may hold more than the wanted ones.
+
+        Raises:
+            KeyError, IndexError, TypeError, ValueError, AttributeError: the answer has another form.
+        """
+        raise NotImplementedError
+
+    def check_counts(self, batch: ReadBatch, counted: object) -> None:
+        """
+        Args:
+            counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
+        """
+        sent = sum(map(len, batch.prompts))
+        if counted is not None and counted != sent:
+            raise EndpointError(
+                f"{self._transport.where} counted {counted} prompt tokens, and Lens sent {sent} (check: tokens): "
+                "another program changes the prompts, or cuts them"
+            )
+
+
+def read_context(endpoint: Endpoint, said: object, where: str) -> int:
+    """The context (tokens): that of the endpoint, or else what the server says."""
+    context = endpoint.context or (said if isinstance(said, int) and said <= _LARGEST else 0)
+    if context < 1:
+        raise EndpointError(f"{where} does not say how long a prompt may be; give the context of the endpoint (tokens)")
+    return context
+
+
+async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
+    """What the server says of the model in `/v1/models`.
+
+    Raises:
+        EndpointError: it does not have the model; the message names those that it has.
+    """
+    models: list[dict[str, Any]] = (await transport.get("/v1/models")).get("data") or []
+    for model in models:
+        if model.get("id") == endpoint.model:
+            return model
+    names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
+    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=transport.clean(f"it has {names}"))
+
+
+async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+    """Token ids of a text by the server's own tokenizer."""
+    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
+    return read_tokens(await transport.post("/tokenize", body))
+
+
+def read_tokens(answer: Any) -> list[int]:
+    """The token ids of an answer."""
+    tokens = [int(token) for token in answer["tokens"]]
+    if any(not 0 <= token <= _LARGEST for token in tokens):
+        raise ValueError("a token id is out of range")
+    return tokens
+
+
+Tokenise = Callable[[str, bool], Awaitable[list[int]]]
+"""Token ids of a text, with or without the special tokens before and after it."""
+
+_AT_A_TIME = 256
+
+
+class ServerTokenizer(SegmentTokenizer):
+    """A `SegmentTokenizer` that asks for each new text once."""
+
+    def __init__(self, transport: Transport, tokenise: Tokenise) -> None:
+        self._transport = transport
+        self._ask = tokenise
+        plain, line, both, whole = self._ask_all([("a", False), ("\n", False), ("\na", False), ("a", True)])
+        if line + plain != both:
+            raise EndpointError(
+                f"the tokenizer of {transport.where} puts a space before every text; name the model's own tokenizer "
+                "(tokenizer)"
+            )
+        self.leading_tokens = leading_special_tokens(plain, whole)
+        self._prepare_cache()
+
+    @property
+    def distinguishes_first(self) -> bool:
+        return False
+
+    def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:  # noqa: ARG002  both are alike
+        for start in range(0, len(texts), _AT_A_TIME):
+            yield from self._ask_all([(text, False) for text in texts[start : start + _AT_A_TIME]])
+
+    def _ask_all(self, asked: Sequence[tuple[str, bool]]) -> list[list[int]]:
+        return self._transport.wait_all([self._transport.start(self._ask_one(*one)) for one in asked])
+
+    async def _ask_one(self, text: str, special: bool) -> list[int]:
+        return await self._ask(text, special)

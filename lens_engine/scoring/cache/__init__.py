@@ -1,1 +1,0 @@
-"""The pair cache: scores kept on disk between runs."""

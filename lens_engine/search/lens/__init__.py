@@ -1,1 +1,0 @@
-"""LENS: progressive filtering and diversity-guided search."""

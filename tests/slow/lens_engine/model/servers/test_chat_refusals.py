@@ -1,0 +1,278 @@
+"""Chat APIs that refuse a form of asking, or some texts for their content, over real HTTP."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from lens_engine import SelectionResult, select_support_examples
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import EndpointError
+from lens_engine.evaluation.answers import Answers
+from lens_engine.evaluation.batches import NO_ANSWER, predict_rows
+from lens_engine.files import TextRow
+from lens_engine.metering.progress import SilentListener
+from lens_engine.model.limits import REFUSED, find_rows
+from lens_engine.model.servers.address import AnswerKind, Endpoint
+from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.prompt.chat import read_turns
+from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.rows.problem import Problem
+from lens_engine.run.state import MemoryCheckpointStore
+from lens_engine.show.exports import export_support_examples
+from lens_engine.types import Example, StopReason
+from tests.endpoints.chat_double import DATED, MODEL, WORDS, ChatDouble, HashChat
+from tests.endpoints.serving import serving
+from tests.slow.lens_engine.model.servers.test_chat_server import EXAMPLES, TASK, TEXTS, asking, fit, score
+
+CONFIG = SelectionConfig.model_validate(
+    {
+        "num_demonstrations": 2,
+        "rows": {"search": 0, "judging": 40},
+        "search": {"sets": 4, "forms": ["fixed"]},
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path))
+
+
+def say(status: int, message: str, **more: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": message, **more}}, status)
+
+
+def without_system(status: int, message: str) -> Callable[[dict[str, Any]], Response | None]:
+    def refuse(body: dict[str, Any]) -> Response | None:
+        roles = [one["role"] for one in body["messages"]]
+        alternate = roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
+        return None if alternate else say(status, message)
+
+    return refuse
+
+
+def top_of(most: int) -> Callable[[dict[str, Any]], Response | None]:
+    def refuse(body: dict[str, Any]) -> Response | None:
+        return say(400, f"top_logprobs must be between 0 and {most}") if body.get("top_logprobs", 0) > most else None
+
+    return refuse
+
+
+@pytest.mark.parametrize("answers", ["probabilities", "sampled"])
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "System role not supported"),
+        (422, "messages.0.role: Input should be 'user' or 'assistant'"),
+        (500, "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/..."),
+    ],
+)
+def test_system_message_begins_the_first_turn_where_it_is_refused(status: int, message: str, answers: str) -> None:
+    with asking(ChatDouble(), answers=answers) as usual:
+        revision = usual.identity.revision
+    double = ChatDouble(refuse=without_system(status, message))
+    with asking(double, answers=answers) as scorer:
+        task = fit(scorer)
+        for demonstrations in (0, 2):
+            score(scorer, task, demonstrations)
+            prefix = "".join(task.render_prefix(EXAMPLES[:demonstrations]))
+            turns = read_turns(task.join_prompt(prefix, TEXTS[-1]))
+            assert turns in [one["messages"] for one in double.bodies]
+            assert (turns[0]["role"], turns[0]["content"].split("\n\n")[0]) == ("user", task.system)
+        assert sum(one["messages"][0]["role"] == "system" for one in double.bodies) == 1
+        assert "system message in the first turn" in scorer.surroundings
+        assert "system message in the first turn" in str(scorer.identity.executor_note)
+        assert scorer.identity.revision != revision
+
+
+def test_api_that_lists_five_tokens_is_asked_for_five() -> None:
+    double = ChatDouble(refuse=top_of(5))
+    with asking(double) as scorer:
+        task = fit(scorer)
+        found = score(scorer, task)
+        assert "reads the 5 most probable tokens, 1" in scorer.surroundings
+    assert double.bodies[-1]["top_logprobs"] == 5
+    for row, text in zip(found, TEXTS, strict=True):
+        model = HashChat()(read_turns(task.join_prompt("".join(task.render_prefix(EXAMPLES[:2])), text)))
+        top = dict(sorted(model.items(), key=lambda one: -one[1])[:5])
+        own = {word: [value for token, value in top.items() if token.strip() == word] for word in WORDS}
+        right = [np.logaddexp.reduce(own[word] or [min(top.values())]) for word in WORDS]
+        assert row == pytest.approx(right, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("Unsupported parameter: 'logprobs' is not supported", r'status 400; .*answers="sampled".*docs/servers.md'),
+        ("'max_tokens' is too large: 1. The context length is 1", r"status 400 \(it said: .*'max_tokens' is too large"),
+        ("Unsupported parameter: 'max_tokens' is not supported", "status 400; .*max_completion_tokens = 24"),
+        ("'temperature' does not support 0 with this model", 'status 400; .*{"temperature": null}'),
+    ],
+)
+def test_request_that_is_refused_in_every_form_ends_with_the_first_reason(message: str, said: str) -> None:
+    double = ChatDouble(refuse=lambda _: say(400, message))
+    with pytest.raises(EndpointError, match=said), asking(double):
+        pass
+    assert len(double.bodies) == 4
+
+
+def end_as(reason: str, content: str = "") -> Callable[[], Response]:
+    choice = {"message": {"role": "assistant", "content": content}, "logprobs": None, "finish_reason": reason}
+    return lambda: JSONResponse({"model": DATED, "choices": [choice]})
+
+
+REFUSALS: dict[str, Callable[[], Response]] = {
+    "code": lambda: say(400, "The prompt triggered our policy", code="content_filter"),
+    "moderation": lambda: say(403, "Your chosen model requires moderation and your input was flagged"),
+    "inspection": lambda: say(400, "Input data may contain inappropriate content.", code="data_inspection_failed"),
+    "in place of an answer": lambda: say(200, "filtered", code="content_filter"),
+    "end": end_as("content_filter"),
+    "by the model": lambda: JSONResponse({"model": "m", "choices": [{"message": {"refusal": "No.", "content": None}}]}),
+}
+
+
+@dataclass
+class Filter:
+    """Refuses what has a word in its last message."""
+
+    word: str
+    answer: Callable[[], Response] = REFUSALS["code"]
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, body: dict[str, Any]) -> Response | None:
+        self.asked.append(body["messages"][-1]["content"])
+        return self.answer() if self.word in self.asked[-1] else None
+
+
+@pytest.mark.parametrize("answers", ["probabilities", "sampled"])
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_refused_text_has_no_answer_and_is_not_asked_again(refusal: Callable[[], Response], answers: Any) -> None:
+    def ask() -> Any:
+        scorer = open_endpoint(
+            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers=answers), answer_bytes=1 << 26
+        )
+        try:
+            return score(scorer, fit(scorer))
+        finally:
+            scorer.close()
+
+    with serving(ChatDouble()) as double:
+        double.refuse = first = Filter("message 3", refusal)
+        found = ask()
+        double.refuse = again = Filter("no such text")
+        assert np.array_equal(ask(), found)
+    assert find_rows(found).tolist() == find_rows(found, REFUSED).tolist() == [text == TEXTS[3] for text in TEXTS]
+    assert sum("message" in text for text in first.asked) == len(TEXTS)
+    assert not any("message" in text for text in again.asked)
+
+
+def test_refusals_at_connection_are_left_out_up_to_a_tenth() -> None:
+    with asking(ChatDouble()) as usual:
+        words, identity = fit(usual).label_spans, usual.identity
+    number = iter(range(10_000))
+    double = ChatDouble(refuse=lambda _: REFUSALS["code"]() if next(number) % 11 == 4 else None)
+    with asking(double) as scorer:
+        assert (fit(scorer).label_spans, scorer.identity) == (words, identity)
+    double.refuse = Filter("Is fire cold?")
+    with pytest.raises(EndpointError, match=r"refuses 3 of 24 requests .*\(check: content\)"), asking(double):
+        pass
+
+
+def make_problem() -> Problem:
+    examples = [Example(row, f"text {row} on {WORDS[row % 4].lower()}", WORDS[row % 4].lower()) for row in range(160)]
+    return Problem(TASK, examples[24:], examples[:24])
+
+
+def select(double: ChatDouble, answers: AnswerKind = "probabilities", **given: Any) -> SelectionResult:
+    scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers=answers), answer_bytes=1 << 26)
+    try:
+        return select_support_examples(make_problem(), scorer, CONFIG, progress=False, **given)
+    finally:
+        scorer.close()
+
+
+class Stop(SilentListener):
+    """Asks for a stop after `looks` looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def stop_requested(self) -> StopReason | None:
+        self.looks -= 1
+        return StopReason.CANCELLED if self.looks < 0 else None
+
+
+@dataclass
+class Some:
+    """Refuses the texts whose number is a multiple of `by`."""
+
+    by: int
+    answer: Callable[[], Response] = REFUSALS["code"]
+
+    def __call__(self, body: dict[str, Any]) -> Response | None:
+        words = body["messages"][-1]["content"].split()
+        return self.answer() if words[0] == "text" and int(words[1]) % self.by == 0 else None
+
+
+def test_run_counts_refused_requests_as_wrong_and_says_how_many() -> None:
+    with serving(ChatDouble(refuse=Some(16))) as double:
+        result = select(double)
+        assert select(double).digest == result.digest
+        store = MemoryCheckpointStore()
+        assert select(double, checkpoints=store, listener=Stop(3)).stop_reason is StopReason.CANCELLED
+        assert select(double, checkpoints=store).digest == result.digest
+
+        (warning,) = [one for one in result.warnings if "refused for the content" in one]
+        count = int(warning.split()[0])
+        assert 0 < count <= 0.1 * result.cost.pairs
+        assert f"of {result.cost.pairs:,};" in warning
+
+        answers = result.answers
+        refused = [place for place, row in enumerate(answers.rows) if row % 16 == 0]  # of the first label
+        assert refused
+        for given in filter(None, answers.support_examples):  # as the model answers, and after label biases
+            assert all(given[place] != answers.gold[place] for place in refused)
+
+        scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), answer_bytes=None)
+        rows = [TextRow(f"text {row} on billing") for row in (12, 16)]
+        good, bad = predictions = predict_rows(classifier_of_prompt(result), rows, scorer)
+        scorer.close()
+        assert (good.label, bad.label, bad.error) == ("billing", None, NO_ANSWER)
+        judged = Answers(TASK.labels, [Example(row, "x", "billing") for row in (12, 16)])
+        judged.extend(predictions)
+        assert judged.hits.tolist() == [True, False]
+        assert judged.figures().hits.tolist() == [True, False]
+
+
+def test_run_ends_if_more_than_a_tenth_is_refused() -> None:
+    with serving(ChatDouble(refuse=Some(6))) as double, pytest.raises(EndpointError, match="more than a tenth"):
+        select(double)
+
+
+def test_run_says_how_many_thoughts_did_not_end() -> None:
+    with serving(ChatDouble(refuse=Some(6, end_as("length", "<think>Well,")))) as double:
+        warnings = select(double, answers="sampled").warnings
+    (said,) = [one for one in warnings if "ended while the model was thinking" in one]
+    unfinished, judged = (int(word) for word in said.split() if word.isdigit())
+    assert 0 < unfinished < judged
+    assert "raise max_completion_tokens" in said
+
+
+def test_export_has_the_turns_of_a_server_without_system_messages() -> None:
+    with serving(ChatDouble(refuse=without_system(400, "System role not supported"))) as double:
+        result = select(double)
+        assert result.task.chat is not None
+        assert result.task.chat.system_in_turn
+        assert "At the head of the first turn: " in result.summary()
+        scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), answer_bytes=None)
+        classifier_of_prompt(result).predict(["a new text"], scorer)
+        scorer.close()
+    exported: Sequence[dict[str, str]] = json.loads(export_support_examples(result, "openai-chat"))["messages"]
+    sent = json.loads(json.dumps(exported).replace("{text}", "a new text"))
+    assert double.bodies[-1]["messages"] == sent == list(result.render("a new text").turns or ())

@@ -1,1 +1,0 @@
-from tests.unit.lens_engine.servers.conftest import connect, double  # noqa: F401

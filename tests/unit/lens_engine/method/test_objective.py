@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from lens_engine.method.judgement import Judgement
+from lens_engine.method.objective import (
+    ProbabilitiesObjective,
+    PromptObjective,
+    RankingObjective,
+    Score,
+    find_label_biases,
+    rank_key,
+)
+
+LABELS, ROWS = 3, 12
+GOLD = np.arange(ROWS) % LABELS
+BIASED = ProbabilitiesObjective.of(GOLD, LABELS)
+
+
+def make_judgement(strength: float, seed: int = 0, bias: tuple[float, ...] = (0.0, 0.0, 0.0)) -> Judgement:
+    """A permutation that knows the gold labels this well, and is biased towards some labels."""
+    log_probs = np.random.default_rng(seed).normal(-4.0, 1.0, size=(ROWS, LABELS))
+    log_probs[np.arange(ROWS), GOLD] += strength
+    return Judgement((log_probs + np.array(bias)).astype(np.float32), GOLD)
+
+
+def rank(scores: list[Score]) -> list[int]:
+    return sorted(range(len(scores)), key=lambda one: rank_key((one,), scores[one]))
+
+
+def test_constant_bias_does_not_change_the_score_for_probabilities() -> None:
+    plain, biased = make_judgement(1.0), make_judgement(1.0, bias=(8.0, -3.0, 0.5))
+
+    before, after = BIASED.scores([plain, biased], is_final=True)
+
+    assert after.correct == before.correct
+    assert after.log_loss == pytest.approx(before.log_loss, abs=1e-6)
+    assert after.margin == pytest.approx(before.margin, abs=1e-5)
+
+
+def test_constant_bias_lowers_the_score_for_the_prompt() -> None:
+    before, after = PromptObjective().scores(
+        [make_judgement(1.0), make_judgement(1.0, bias=(8.0, -3.0, 0.5))], is_final=True
+    )
+
+    assert after.correct == ROWS // LABELS < before.correct
+    assert after.margin == Score.of(make_judgement(1.0, bias=(8.0, -3.0, 0.5))).margin
+
+
+def test_label_biases_take_a_constant_bias_out() -> None:
+    plain, biased = make_judgement(1.0), make_judgement(1.0, bias=(8.0, -3.0, 0.5))
+
+    one, other = (item.label_log_probs + find_label_biases(item) for item in (plain, biased))
+
+    np.testing.assert_allclose(
+        other - other.mean(axis=1, keepdims=True), one - one.mean(axis=1, keepdims=True), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("strength", [0.5, 4.0, 30.0])
+def test_label_biases_give_each_label_its_share_of_the_probability(strength: float) -> None:
+    gold = np.repeat(np.arange(LABELS), (600, 250, 50))
+    log_probs = np.random.default_rng(0).normal(-4.0, 1.0, size=(len(gold), LABELS)) + np.array((3.0, -2.0, 0.0))
+    log_probs[np.arange(len(gold)), gold] += strength
+    judgement = Judgement(log_probs.astype(np.float32), gold)
+
+    probabilities = softmax(judgement.label_log_probs + find_label_biases(judgement), axis=1)
+
+    np.testing.assert_allclose(probabilities.mean(axis=0), np.bincount(gold) / len(gold), atol=2e-3)
+
+
+def test_one_row_does_not_decide_about_a_label_without_rows() -> None:
+    """Every row knows its label by hundreds of nats, and one is a little less sure."""
+    gold = np.arange(200) % 2
+    log_probs = np.full((200, 3), -300.0)
+    log_probs[np.arange(200), gold] = 0.0
+    log_probs[7, 2] = -40.0
+
+    biases = find_label_biases(Judgement(log_probs.astype(np.float32), gold))
+
+    assert np.isfinite(biases).all()
+    assert ((log_probs + biases).argmax(axis=1) == gold).all()
+
+
+def test_label_biases_of_a_prompt_that_is_right_leave_it_right() -> None:
+    """The mean log-probability of a label says how sure the other rows are, and not how often the label is said."""
+    sure = make_judgement(9.0)
+    sure.label_log_probs[GOLD != 0, 0] -= 400.0
+
+    after = sure.label_log_probs + find_label_biases(sure)
+
+    assert (after.argmax(axis=1) == GOLD).all()
+
+
+def test_biased_permutation_ranks_first_for_probabilities_only() -> None:
+    judgements = [make_judgement(0.8, seed=1), make_judgement(4.0, seed=2, bias=(20.0, 0.0, 0.0))]
+
+    assert rank(PromptObjective().scores(judgements, is_final=True)) == [0, 1]
+    assert rank(BIASED.scores(judgements, is_final=True)) == [1, 0]
+
+
+@pytest.mark.parametrize("objective", [BIASED, PromptObjective()])
+def test_equal_accuracy_ranks_by_log_loss(objective: RankingObjective) -> None:
+    surer, unsure = make_judgement(9.0), make_judgement(7.0)
+
+    scores = objective.scores([unsure, surer], is_final=True)
+
+    assert [score.correct for score in scores] == [ROWS, ROWS]
+    assert rank(scores) == [1, 0]
+
+
+def test_the_paper_ranks_equal_accuracy_by_margin() -> None:
+    scores = PromptObjective(ties_by_margin=True).scores([make_judgement(7.0)], is_final=True)
+
+    assert scores == [Score.of(make_judgement(7.0))]
+
+
+def test_score_on_all_rows_depends_on_its_own_judgement() -> None:
+    own, others = make_judgement(1.0), [make_judgement(2.0, seed=3, bias=(9.0, 0.0, 0.0)), make_judgement(0.1, seed=4)]
+
+    alone = BIASED.scores([own], is_final=True)
+
+    assert BIASED.scores([own, *others], is_final=True)[:1] == alone
+    assert BIASED.scores([*others, own], is_final=True)[2:] == alone
+
+
+def test_estimate_from_few_rows_is_shrunk_to_the_mean_of_all() -> None:
+    own, other = make_judgement(1.0), make_judgement(1.0, seed=5, bias=(6.0, 0.0, -6.0))
+
+    alone = BIASED.scores([own], is_final=False)
+    beside = BIASED.scores([own, other], is_final=False)
+
+    assert beside[0] != alone[0]
+
+
+def test_shrinking_leaves_a_part_of_a_bias_that_others_lack() -> None:
+    """With as many rows as the prior weighs, half of the difference of two means is left in each."""
+    gold = np.arange(10) % 2
+    plain, biased = (np.tile(np.float32([-1.0 + bias, -1.0]), (10, 1)) for bias in (0.0, 1.0))
+    judgements = [Judgement(one, gold) for one in (plain, biased)]
+
+    scores = ProbabilitiesObjective.of(gold, 2).scores(judgements, is_final=False)
+
+    # the odds of the first label are e^-1/4 and e^1/4: the means differ by 1, and half of that is shared
+    expected = [np.mean([np.log1p(np.exp(-odds)), np.log1p(np.exp(odds))]) for odds in (-0.25, 0.25)]
+    assert [score.log_loss for score in scores] == pytest.approx(expected, abs=1e-6)
+
+
+def test_bias_common_to_all_is_taken_out_of_few_rows() -> None:
+    plain = [make_judgement(1.0, seed=seed) for seed in range(3)]
+    biased = [make_judgement(1.0, seed=seed, bias=(5.0, -5.0, 1.0)) for seed in range(3)]
+
+    before, after = (BIASED.scores(one, is_final=False) for one in (plain, biased))
+
+    assert [score.correct for score in after] == [score.correct for score in before]
+    assert [score.log_loss for score in after] == pytest.approx([score.log_loss for score in before], abs=1e-6)
+
+
+def test_labels_count_by_their_share_of_the_rows() -> None:
+    gold = np.array([0] * 9 + [1])
+    knows_nothing = Judgement(np.full((10, 2), -2.0, dtype=np.float32), gold)
+
+    score = ProbabilitiesObjective.of(gold, 2).scores([knows_nothing], is_final=True)[0]
+
+    assert score.correct == 9  # the more frequent label
+
+
+def test_nothing_to_rank_gives_no_scores() -> None:
+    assert BIASED.scores([], is_final=False) == []
+
+
+PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
+JUDGEMENT = Judgement(np.log(PROBABILITIES), np.array([0, 1, 1, 0]))
+
+
+def test_score_counts_hits_and_averages_margins() -> None:
+    score = Score.of(JUDGEMENT)
+
+    ratios = [0.6 / 0.2, 0.3 / 0.1, 0.25 / 0.5, 0.4 / 0.1]
+    assert (score.correct, score.n, score.accuracy) == (3, 4, 0.75)
+    assert score.margin == pytest.approx(np.log(ratios).mean(), abs=1e-6)
+
+
+def test_margin_is_against_the_best_other_label() -> None:
+    log_probs = np.log(np.array([[0.2, 0.5, 0.1]], dtype=np.float32))
+
+    assert Score.of(Judgement(log_probs, np.array([0]))).margin == pytest.approx(np.log(0.2 / 0.5), abs=1e-6)
+
+
+def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
+    ranked = [
+        ((3, 1), Score(9, 10, 0.1)),
+        ((9, 9), Score(8, 10, 0.7)),
+        ((1, 2), Score(8, 10, 0.5)),
+        ((2, 1), Score(8, 10, 0.5)),
+        ((0, 0), Score(7, 10, 5.0)),
+    ]
+
+    shuffled = [ranked[place] for place in (3, 0, 4, 2, 1)]
+    assert sorted(shuffled, key=lambda pair: rank_key(*pair)) == ranked
+
+
+def test_scores_of_different_sizes_rank_by_share() -> None:
+    assert rank_key((0,), Score(3, 4, 0.0)) < rank_key((0,), Score(7, 10, 0.0))
+
+
+def test_macro_f1_ranks_if_it_is_the_objective() -> None:
+    gold = np.array([1] * 2 + [0] * 6)
+    finds = Judgement(np.log(np.array([[0.4, 0.6]] * 5 + [[0.6, 0.4]] * 3, np.float32)), gold)  # 5 of 8 right
+    plain = Judgement(np.log(np.array([[0.6, 0.4]] * 8, np.float32)), gold)  # 6 of 8 right
+    first, second = (Score.of(one) for one in (finds, plain))
+    assert rank_key((0,), second) < rank_key((0,), first)
+    first, second = (Score.of(one, objective="macro_f1") for one in (finds, plain))
+    assert rank_key((0,), first) < rank_key((0,), second)
+    assert first.value == pytest.approx((2 / 3 + 4 / 7) / 2)
