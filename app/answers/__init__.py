@@ -1,1 +1,6 @@
-"""What production reads of a selection or a prompt: support examples, prompts for new inputs, classifier, exports."""
+"""What a selection found, and what production asks of it or of a name at once. No name is looked up here.
+
+results, selection_endpoints, responding, files, schemas  support examples, prompts for inputs, classifier, exports
+classifying, remote, client, answering, models            texts asked at once: here, or of the process that holds models
+answers, indexes, label_suggestions                       results, read and held; which texts to label next
+"""

@@ -1,1 +1,2 @@
-"""Names that production reads: each has a version, which copies support examples, task and classifier of a result."""
+"""Names that production reads: each has versions, which copy support examples, task and classifier of a result. Runs
+are not known here."""

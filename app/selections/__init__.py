@@ -1,1 +1,1 @@
-"""Selections: submission, life cycle, result."""
+"""Selections and datasets: received, checked here or in the reader, stored, listed, polled. No result is read here."""

@@ -1,1 +1,1 @@
-"""What Postgres holds: tables, SQL of rows, datasets, prompts and pools, and what an owner may store."""
+"""What Postgres holds: tables, SQL of rows, keys, datasets, prompts, pools; the queue in Redis. No route comes in."""

@@ -1,1 +1,1 @@
-"""HTTP concerns of every route: authentication, limits, request ids, ETags, errors."""
+"""What every request meets: authentication, limits, request ids, ETags, errors, OpenAPI. No resource is known here."""

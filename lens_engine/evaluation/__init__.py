@@ -1,1 +1,1 @@
-"""A classifier on many rows: predictions, files of them, and how often they are right."""
+"""A classifier on many rows: predictions, files of them, and how often they are right. It chooses nothing."""

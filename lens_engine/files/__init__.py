@@ -2,7 +2,7 @@
 of named columns, rows. An error names field and row.
 
 text_file    bytes: the encoding is found; the lines of a file, and where in it a fault is
-shapes       what files look like: for each shape a function from a file to a table of named columns
+opening      what a file is, by its content; its shapes: trusted (Parquet), workbook, json_rows, own_forms, delimited
 table        the contract between the shapes and what takes their rows; values of rows as text and label
 columns      usual names; the column that is meant; where a table begins and whether it has names
 profiles     what is in each column of a table; rows with several labels

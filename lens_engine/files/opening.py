@@ -4,7 +4,6 @@
 
 trusted    Parquet, Arrow, folders
 workbook   the sheets of a workbook
-xml_parts  an archive of XML, unpacked in pieces and within bounds
 json_rows  lines, arrays and objects of JSON, and the rows that one object means
 own_forms  fastText, ARFF, and lists of texts below their intents: YAML, Markdown, Bot Framework
 delimited  CSV and TSV: delimiter, quotes, header, rows

@@ -1,1 +1,1 @@
-"""Metering: counts pairs and tokens, reports progress, enforces the budget."""
+"""What a run costs: estimated before it; pairs, tokens, money and progress, counted in it. Nothing is chosen here."""

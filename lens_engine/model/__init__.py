@@ -1,1 +1,9 @@
-"""Scoring: log-probabilities of label words after prompts."""
+"""How a language model is asked: log-probabilities of label words after prompts. What a model is comes in below.
+
+base                      the contract `LabelScorer`, and what a scorer may also do
+asking, labels            tasks as turns or as text; label words as a trie of tokens
+limits, interruption      what a model cannot answer, and how it is stopped
+tokenization, spending    tokens and money
+score_cache               scores kept on disk
+local/ servers/ cluster/  a model on this machine, behind a server, on several devices
+"""

@@ -2,11 +2,10 @@
 
 The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 
-parts              what a result is made of
-run_facts          rows, cost, and where a result comes from
+parts              what a result is made of: contenders, choices, rows, cost, and where it comes from
+headline           what was chosen, in figures
 selection_result   the result
 of_prompt          the support examples of a result as a classifier
-evaluation         the result of an evaluation
 """
 
 from lens_engine.result.parts import (

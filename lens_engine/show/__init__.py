@@ -13,6 +13,7 @@ evaluation     an evaluation as tables and sentences
 charts, axes   accuracies, calibration and the course of a run as SVG
 report         a result as the sections of a report
 documents      HTML, notebooks; the templates and the stylesheet
+exports        support examples in the forms of other tools
 markdown       escaped text in Markdown, for an export
 """
 

@@ -4,8 +4,7 @@ address      where a model is asked, and under which key
 transport    requests: a thread with an event loop, retries
 refusal      what a server refuses, and whether it may be asked again
 contract     what a kind of server has to answer: reads
-vllm  ...    the kinds; chat and sampled are asked by turns, and choose label words that answers tell apart
+vllm  ...    the kinds; chat is asked by turns, and chooses label words that answers tell apart
 conformance  what a server has to prove before it is believed
-flight       a block whose reads are under way
 scorer       the `LabelScorer` over all that, with its answers on disk
 """
