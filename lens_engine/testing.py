@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lens_engine.model.base import Prefix, ScorerIdentity
+from lens_engine.model.base import LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.labels import check_distinct
 from lens_engine.model.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
 from lens_engine.types import POOLINGS, LabelLogProbs, States
@@ -34,7 +34,7 @@ def hashed_log_prob(prefix: Prefix, query: str, label_span: str) -> float:
     return -8.0 * (int.from_bytes(digest, "big") + 1) / 2**64
 
 
-class TableScorer:
+class TableScorer(LabelScorer):
     """A `LabelScorer` that computes its scores by a function of the texts. A token is a whitespace-separated word; in a
     label span a line break is one too.
 
@@ -59,17 +59,13 @@ class TableScorer:
     ) -> None:
         self._log_prob = log_prob
         self._before_call = before_call
-        self._max_prompt_tokens = max_prompt_tokens
+        self.max_prompt_tokens = max_prompt_tokens
         self._name = name
         self.calls: list[tuple[int, int, int]] = []
 
     @property
     def identity(self) -> ScorerIdentity:
         return ScorerIdentity(self._name, revision="0" * 64, dtype="float32", device="cpu", executor="plain")
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self._max_prompt_tokens
 
     @property
     def num_calls(self) -> int:
@@ -108,7 +104,7 @@ class TableScorer:
         check_distinct(label_spans, self.encode_label_spans(label_spans))
         held = [sum(self.count_tokens(prefix)) for prefix in prefixes]
         longest = max(self.count_tokens(label_spans))
-        check_lengths(held, self.count_tokens(queries), longest, self._max_prompt_tokens)
+        check_lengths(held, self.count_tokens(queries), longest, self.max_prompt_tokens)
 
     def _answer(
         self, pairs: Sequence[tuple[Prefix, str]], shape: tuple[int, int], label_spans: Sequence[str]

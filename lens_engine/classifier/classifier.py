@@ -24,8 +24,7 @@ from lens_engine.classifier.heads import (
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
-from lens_engine.model.asking import find_states_scorer, takes_turns
-from lens_engine.model.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer, score_pairs
+from lens_engine.model.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
 from lens_engine.prompt.cutting import TextCutter
 from lens_engine.prompt.embedder import open_recorded
 from lens_engine.prompt.examples import list_texts
@@ -296,18 +295,17 @@ class Classifier(Record):
             return head.class_log_probs(open_recorded(head.embedder).embed(texts))
         if scorer is None:
             raise self._mismatch("give the model")
-        if takes_turns(scorer) != (self.task.chat is not None):
+        if scorer.takes_turns != (self.task.chat is not None):
             asked, made = ("turns", "one text") if self.task.chat is None else ("one text", "turns")
             raise self._mismatch(f"{scorer.identity.model} is asked by {asked}, and the prompts are {made}")
         texts = self.cut(texts, scorer)
         queries = [task.render_query(text) for text in texts]
         if not isinstance(head, StatesHead | StatesAndWordsHead):
             return head.class_log_probs(self._ask(texts, queries, scorer, task))
-        computing = find_states_scorer(scorer)
-        if computing is None:
+        if not scorer.num_layers:
             raise self._mismatch("the classifier reads the model from within; load the weights of the model")
         reads = head if isinstance(head, StatesHead) else head.states
-        found = computing.states(self.prompts[0].demonstrations, queries, (reads.layer,))
+        found = scorer.states(self.prompts[0].demonstrations, queries, (reads.layer,))
         states = found[0, POOLINGS.index(reads.pooling)].astype(np.float64)
         return head.class_log_probs(states) if isinstance(head, StatesHead) else head.class_log_probs(states, texts)
 
@@ -315,7 +313,7 @@ class Classifier(Record):
         """`label_log_probs  # [one, texts, labels]`."""
         if self.retrieval is None:
             return scorer.score([self.prompts[0].demonstrations], queries, task.label_spans)
-        return score_pairs(scorer, self.find_prefixes(texts), queries, task.label_spans)[np.newaxis]
+        return scorer.score_pairs(self.find_prefixes(texts), queries, task.label_spans)[np.newaxis]
 
     def find_prefixes(self, texts: Sequence[str]) -> list[Prefix]:
         """What the prompt has before each text: its demonstrations, then those found for the text, if any are."""

@@ -14,7 +14,6 @@ from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
 from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
 from lens_engine.files import TextRow
-from lens_engine.model.asking import fit_task, takes_turns
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.prompt.record import TaskRecord
@@ -175,8 +174,8 @@ def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_mo
 def _ask_other_model(classifier: Classifier, scorer: LabelScorer) -> Classifier:
     """The classifier as this model is asked, in whose tokens other label words may begin each other."""
     task = classifier.task
-    if task.chat is None and not takes_turns(scorer):
-        task = TaskRecord.of(fit_task(scorer, task.task()))
+    if task.chat is None and not scorer.takes_turns:
+        task = TaskRecord.of(scorer.fit_task(task.task()))
     return classifier.model_copy(update={"model": ModelRecord.of(scorer.identity), "task": task})
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block, LabelScorer, Prefix
-from lens_engine.model.score_cache import find_computing
 
 CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
 """Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
@@ -108,14 +106,6 @@ def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
 _MOST_SHARE = 0.99  # tokens are estimated, and a chunk is done when its scores are there
 
 
-@runtime_checkable
-class CountingScorer(Protocol):
-    """A scorer that counts the tokens that it feeds (`counters.fed_tokens`), while it computes."""
-
-    @property
-    def counters(self) -> Any: ...
-
-
 class Pace:
     """Tokens that one attempt computed, by the time. Tokens found in a cache are left out.
 
@@ -124,9 +114,7 @@ class Pace:
     """
 
     def __init__(self, scorer: LabelScorer, clock: Callable[[], float], started: float) -> None:
-        computing = find_computing(scorer)
-        self._scorer = computing if isinstance(computing, CountingScorer) else None
-        self._clock, self._started = clock, started
+        self._scorer, self._clock, self._started = scorer, clock, started
         self._computed = 0  # tokens of finished chunks
         self._chunk, self._chunk_tokens, self._fed_before = Cost(), 1, 0
         self._frozen: float | None = None
@@ -139,7 +127,7 @@ class Pace:
             label_tokens: tokens that are fed after each query.
         """
         self._chunk, self._chunk_tokens = cost, max(cost.tokens + cost.pairs * label_tokens, 1)
-        self._fed_before = self._count_fed()
+        self._fed_before = self._scorer.fed_tokens
 
     def freeze(self) -> None:
         """Keep the pace as it is until more of the chunk is known to be done, or it would sink meanwhile."""
@@ -162,7 +150,7 @@ class Pace:
     @property
     def done(self) -> Cost:
         """The part of the chunk under way that is done, about."""
-        share = min((self._count_fed() - self._fed_before) / self._chunk_tokens, _MOST_SHARE)
+        share = min((self._scorer.fed_tokens - self._fed_before) / self._chunk_tokens, _MOST_SHARE)
         return Cost(int(self._chunk.pairs * share), int(self._chunk.tokens * share))
 
     @property
@@ -173,6 +161,3 @@ class Pace:
         elapsed = self._clock() - self._started
         done = self._computed + self.done.tokens
         return done / elapsed if done > 0 and elapsed > 0 else None
-
-    def _count_fed(self) -> int:
-        return 0 if self._scorer is None else int(self._scorer.counters.fed_tokens)

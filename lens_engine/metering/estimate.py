@@ -10,9 +10,8 @@ from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.prices import Cost, TokenLengths
-from lens_engine.model.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
-from lens_engine.model.score_cache import count_pairs_found, find_computing
-from lens_engine.model.spending import Bill, Paid, PaidScorer, find_paid_scorer
+from lens_engine.model.base import Block, LabelScorer, Prefix, ScorerIdentity
+from lens_engine.model.spending import Bill, Paid
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import describe_seconds, describe_usd
 from lens_engine.result import RowCounts
@@ -125,9 +124,9 @@ def measure_pace(
     scorer with several workers scores the sample once for each worker, because a run keeps all workers busy. A server
     is measured on a few requests.
     """
-    if (paid := find_paid_scorer(scorer)) is not None:
-        return _measure_server_pace(rows, task, paid, clock)
-    sample = _Sample(rows, task, find_computing(scorer), clock)
+    if scorer.spending is not None:
+        return _measure_server_pace(rows, task, scorer, clock)
+    sample = _Sample(rows, task, scorer.computing, clock)
     sample.score(1, _FIRST_QUERIES)
     pace = sample.measure_best(_SAMPLE_TOKENS)
     likely = _MOST_SAMPLE_TOKENS if pace is None else pace / sample.num_workers * _SAMPLE_SECONDS
@@ -137,7 +136,7 @@ def measure_pace(
     return max(filter(None, (pace, larger)), default=None)
 
 
-def _measure_server_pace(rows: DealtRows, task: Task, scorer: PaidScorer, clock: Callable[[], float]) -> float | None:
+def _measure_server_pace(rows: DealtRows, task: Task, scorer: LabelScorer, clock: Callable[[], float]) -> float | None:
     """Tokens per second on at most 32 requests, each prefix counted once as in `Cost`.
 
     The prompts are demonstrations alone before the first judging rows. They are paid, so their
@@ -150,10 +149,10 @@ def _measure_server_pace(rows: DealtRows, task: Task, scorer: PaidScorer, clock:
     size = max(min(_MOST_REQUESTS // requests_a_block, len(blocks) // _SERVER_SHARE), 1)
     for start in range(0, len(blocks), size):
         sample = blocks[start : start + size]
-        known, started = count_pairs_found(scorer), clock()
-        deque(score_blocks(scorer, sample, task.label_spans), maxlen=0)
+        known, started = scorer.pairs_found, clock()
+        deque(scorer.score_blocks(sample, task.label_spans), maxlen=0)
         elapsed = clock() - started
-        if count_pairs_found(scorer) == known:
+        if scorer.pairs_found == known:
             tokens = sum(sum(scorer.count_tokens([*block.prefixes[0], *queries])) for block in sample)
             return tokens / elapsed if elapsed > 0 else None
     return None
@@ -167,7 +166,7 @@ class _Sample:
         self._queries = [task.render_query(example.text) for example in rows.judging[:_SAMPLE_QUERIES]]
         self._query_tokens = sum(scorer.count_tokens(self._queries))
         self._prefixes = [task.render_prefix([example]) for example in rows.proposable[:_MOST_SAMPLE_TOKENS]]
-        self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
+        self.num_workers = scorer.num_workers
 
     def measure(self, num_tokens: float) -> float | None:
         """Tokens per second over so few candidates that they have about this number of tokens."""
@@ -189,14 +188,14 @@ class _Sample:
 
     def score(self, num_prefixes: int, num_queries: int) -> None:
         block = Block(tuple(self._prefixes[:num_prefixes]), tuple(self._queries[:num_queries]))
-        deque(score_blocks(self._scorer, [block] * self.num_workers, self._task.label_spans), maxlen=0)
+        deque(self._scorer.score_blocks([block] * self.num_workers, self._task.label_spans), maxlen=0)
 
 
 _UNBOUNDED = 10**9
 
 
 @dataclass(frozen=True)
-class CountingScorer:
+class CountingScorer(LabelScorer):
     """Stands for a model whose weights a worker loads. Without its tokenizer, four characters count as a token."""
 
     model: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import LabelScorer
-from lens_engine.model.spending import Paid, find_paid_scorer
+from lens_engine.model.spending import Paid
 from lens_engine.types import StopReason
 
 _MOST_OVERTIME = 2.0
@@ -36,11 +36,11 @@ class Money:
     """
 
     def __init__(self, scorer: LabelScorer | None, label_spans: tuple[str, ...], max_cost: float | None) -> None:
-        self._scorer = None if scorer is None else find_paid_scorer(scorer)
+        self._scorer, self._spending = scorer, None if scorer is None else scorer.spending
         self.label_spans = label_spans
         self._max_cost = max_cost
         self._earlier = Paid()
-        self._at_start = Paid() if self._scorer is None else self._scorer.spending.paid
+        self._at_start = Paid() if self._spending is None else self._spending.paid
 
     def resume(self, paid: Paid) -> None:
         """Add what earlier attempts paid."""
@@ -49,16 +49,15 @@ class Money:
     @property
     def paid(self) -> Paid:
         """What the run paid so far, with earlier attempts. Requests under way are not in it."""
-        if self._scorer is None:
+        if self._spending is None:
             return self._earlier
-        return self._earlier + self._scorer.spending.paid - self._at_start
+        return self._earlier + self._spending.paid - self._at_start
 
     def covers(self, cost: Cost, reserve: Cost) -> bool:
         """Whether the limit leaves enough for a step of this cost and the reserve, beside requests that wait."""
-        if self._scorer is None or self._max_cost is None:
+        if self._spending is None or self._max_cost is None:
             return True
-        ahead = self._scorer.spending.ahead
-        return self.paid.usd + ahead + self._price(cost) + self._price_reserve(reserve) <= self._max_cost
+        return self.paid.usd + self._spending.ahead + self._price(cost) + self._price_reserve(reserve) <= self._max_cost
 
     @contextmanager
     def limited(self, reserve: Cost) -> Iterator[None]:
@@ -67,10 +66,10 @@ class Money:
         Raises:
             BudgetSpent: by the scorer, in the block.
         """
-        if self._scorer is None or self._max_cost is None:
+        spending = self._spending
+        if spending is None or self._max_cost is None:
             yield
             return
-        spending = self._scorer.spending
         before = spending.limit
         spending.limit = self._at_start.usd - self._earlier.usd + self._max_cost - self._price_reserve(reserve)
         try:

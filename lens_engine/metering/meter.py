@@ -13,11 +13,9 @@ from lens_engine.metering.chunks import Chunk, ChunkCutter, Pace, SegmentLengths
 from lens_engine.metering.limits import NO_COST, Limits, Money, Stopped
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SelectionListener, Standing
-from lens_engine.model.asking import require_states_scorer
-from lens_engine.model.base import Block, LabelScorer, Prefix, score_blocks
+from lens_engine.model.base import Block, LabelScorer, Prefix
 from lens_engine.model.interruption import interrupted_by
 from lens_engine.model.limits import check_finite, check_refused, count_refused
-from lens_engine.model.score_cache import count_pairs_found
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
 _REPORT_SECONDS = 1.0
@@ -57,7 +55,7 @@ class Meter:
         money, now = Money(self.scorer, self.label_spans, budget.max_cost), self.clock()
         self.limits = Limits(budget, money, self.clock, now, deadline, last_moment, reserve)
         self.pace, self.lengths = Pace(self.scorer, self.clock, now), SegmentLengths(self.scorer)
-        self._reported_at, self._pairs_found = now, count_pairs_found(self.scorer)
+        self._reported_at, self._pairs_found = now, self.scorer.pairs_found
 
     def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0, refused: int = 0) -> None:
         """Add what earlier attempts spent. The pace is measured on this attempt only."""
@@ -87,7 +85,7 @@ class Meter:
         return result
 
     def score_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
-        """`label_log_probs  # [pairs, labels]` of each query after its own prefix; see PairScorer.score_pairs.
+        """`label_log_probs  # [pairs, labels]` of each query after its own prefix; see LabelScorer.score_pairs.
 
         Chunks, budgets and stops are as in `score`. The whole prompt of each pair counts.
 
@@ -121,13 +119,12 @@ class Meter:
         return result
 
     def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
-        """`states  # [layers, poolings, queries, size]`, in blocks of queries; see StatesScorer.states.
+        """`states  # [layers, poolings, queries, size]`, in blocks of queries; see LabelScorer.states.
 
         Raises:
             Stopped: before a block that the budget does not cover, or when the listener asks for a stop.
             ModelError: the scorer shows no states.
         """
-        scorer = require_states_scorer(self.scorer)
         self.lengths.learn([*queries, *prefix])
         held = sum(map(self.lengths.count, prefix))
         found = []
@@ -138,7 +135,7 @@ class Meter:
             self.pace.freeze()
             try:
                 with interrupted_by(self._heed_stop):
-                    found.append(scorer.states(prefix, block, layers))
+                    found.append(self.scorer.states(prefix, block, layers))
             finally:
                 self.pace.end()
             self._count(cost, computed=cost.tokens)
@@ -175,7 +172,7 @@ class Meter:
                 yield taken[-1].block
 
         try:
-            for scores in score_blocks(self.scorer, take(), self.label_spans):
+            for scores in self.scorer.score_blocks(take(), self.label_spans):
                 chunk = taken.popleft()
                 num_found = self._count_found()
                 self.pace.end()
@@ -213,7 +210,7 @@ class Meter:
 
     def _count_found(self) -> int:
         """Number of pairs of the newest chunk that were found in a cache."""
-        newly_found = count_pairs_found(self.scorer) - self._pairs_found
+        newly_found = self.scorer.pairs_found - self._pairs_found
         self._pairs_found += newly_found
         self.pairs_from_cache += newly_found
         return newly_found

@@ -6,14 +6,19 @@ the judging of a permutation and contextual calibration are all calls of this op
 query has demonstrations of its own, query i is asked after prefix i alone (`score_pairs`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
-from lens_engine.prompt.template import Task
-from lens_engine.types import LabelLogProbs
+from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.model.labels import end_label_words
+from lens_engine.model.spending import Bill, Spending
+from lens_engine.prompt.chat import ChatTask
+from lens_engine.prompt.template import EndedTask, Task
+from lens_engine.types import LabelLogProbs, States
 
 Prefix = tuple[str, ...]
 """Rendered demonstrations, each a segment that is tokenised alone; () is zero-shot."""
@@ -71,25 +76,71 @@ class ScorerIdentity:
         return {name: value for name, value in asdict(self).items() if name != "executor_note"}
 
 
-class LabelScorer(Protocol):
-    """Scores label words after prompts. An implementation is deterministic: equal calls give equal bits."""
+class LabelScorer(ABC):
+    """Scores label words after prompts. An implementation is deterministic: equal calls give equal bits.
+
+    It has `identity`, `max_prompt_tokens`, `count_tokens`, `encode_label_spans` and `score`. What it can do beside them
+    has a default here.
+    """
+
+    max_prompt_tokens: int
+    """Longest prompt with its label word (tokens): the model's context."""
+    num_workers: int = 1
+    """Number of blocks that are computed at a time; every worker gives equal bits for equal blocks."""
+    num_layers: int = 0
+    """Number of decoder layers; 0 if the scorer shows no hidden states."""
+    takes_turns: bool = False
+    """Whether its prompts are turns of a chat; then it scores tasks of `fit_task`, and no others."""
+    gives_answers_only: bool = False
+    """Whether its scores are one sampled answer each: which label is the likeliest, and no probabilities."""
+    spending: Spending | None = None
+    """Money of a scorer that asks a server; None for a model on this machine."""
+    surroundings: tuple[str, ...] = ()
+    """Versions and hardware that, with the identity, decide the bits, if it knows them."""
+    pairs_found: int = 0
+    """Number of pairs whose scores were on disk, since the scorer was made."""
 
     @property
+    @abstractmethod
     def identity(self) -> ScorerIdentity: ...
 
     @property
-    def max_prompt_tokens(self) -> int:
-        """Longest prompt with its label word (tokens): the model's context."""
-        ...
+    def fed_tokens(self) -> int:
+        """Number of tokens that were computed so far; 0 of a scorer that does not count them."""
+        return 0
 
+    @property
+    def computing(self) -> "LabelScorer":
+        """The scorer that computes: itself, or the one within a scorer that keeps scores."""
+        return self
+
+    @abstractmethod
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         """Number of tokens of each segment, tokenised alone as in `score`, without special tokens."""
-        ...
 
+    @abstractmethod
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
         """Tokens of each label span after a query, as `score` reads them."""
-        ...
 
+    def fit_task(self, task: Task) -> Task:
+        """The task as the model is asked: with what ends its label words, or as turns of a chat. Equal tasks give equal
+        ones.
+
+        Raises:
+            InvalidConfig: the task is turns of a chat, and the scorer takes texts.
+            InvalidVerbalizer: as `end_label_words`, or the model's answers do not tell the label words apart.
+            EndpointError: the server refuses.
+        """
+        if isinstance(task, ChatTask):
+            raise InvalidConfig(
+                f"the task is turns of a chat, and {self.identity.model} is asked by one text; give the task without "
+                "them",
+                field="task.chat",
+            )
+        plain = task.without_end() if isinstance(task, EndedTask) else task  # another model may need another end
+        return end_label_words(plain, self.encode_label_spans)
+
+    @abstractmethod
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """Score every prefix with every query.
 
@@ -98,7 +149,7 @@ class LabelScorer(Protocol):
             queries: Q rendered inputs, each ending before the label word; none is empty.
             label_spans: L label words as they occur in the text, with the leading space. A span may have several
                 tokens, and two spans may share first tokens; no two spans may have equal tokens. If all tokens of
-                one begin another, the other is never the likelier: the spans of `scoring.asking.fit_task` are not so.
+                one begin another, the other is never the likelier: the spans of `fit_task` are not so.
 
         Returns:
             `label_log_probs  # [P, Q, L]` float32: natural log of the joint probability of the
@@ -109,7 +160,99 @@ class LabelScorer(Protocol):
             InvalidVerbalizer: two spans have equal tokens; the message names both.
             NonFiniteScore: the model returned NaN or an infinity.
         """
-        ...
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        """Score each query after its own prefix; by default one after the other.
+
+        Args:
+            prefixes: as many as queries; query i follows prefix i.
+            queries, label_spans: as `score`.
+
+        Returns:
+            `label_log_probs  # [pairs, L]` float32; those of `score` for each pair alone, up to rounding.
+
+        Raises:
+            ValueError: there are not as many prefixes as queries.
+            LensError: as `score`.
+        """
+        pairs = zip(prefixes, queries, strict=True)
+        scores = [self.score([prefix], [query], label_spans)[0, 0] for prefix, query in pairs]
+        return np.array(scores, np.float32).reshape(len(scores), len(label_spans))
+
+    def score_block(self, block: Block, label_spans: Sequence[str]) -> LabelLogProbs:
+        """`label_log_probs  # [P, Q, L]` of a block, `[1, Q, L]` of a paired one."""
+        if block.is_paired:
+            return self.score_pairs(block.prefixes, block.queries, label_spans)[np.newaxis]
+        return self.score(block.prefixes, block.queries, label_spans)
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """Score blocks; yields what `score_block` gives for each, in the order of the blocks.
+
+        A scorer with workers takes a block from `blocks`, in the caller's thread, when a worker can soon start it.
+        Every block taken is scored and yielded, even if `blocks` ends early.
+
+        Raises:
+            LensError: as `score`; raised in place of the failed block's scores.
+        """
+        return (self.score_block(block, label_spans) for block in blocks)
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:  # noqa: ARG002
+        """Hidden states of each query after one prefix.
+
+        Args:
+            prefix: computed once for all queries; () for none.
+            queries: Q texts; none is empty.
+            layers: numbers of decoder layers, from 1 (the output of the first) to `num_layers`; in any order. The model
+                computes a query up to the highest.
+
+        Returns:
+            `states  # [layers, 2, Q, size]` float32, in the order of `layers` and `POOLINGS`: the state of the query's
+            last token, and the mean over the query's tokens. States are outputs of decoder layers as they are: the
+            final norm is not applied, not even to the last layer.
+
+        Raises:
+            ModelError: the scorer shows none.
+            PromptTooLong: a prefix with a query exceeds `max_prompt_tokens`.
+            NonFiniteScore: the model returned NaN or an infinity.
+            ValueError: there is no layer, or a layer is out of range.
+        """
+        raise ModelError("the scorer shows no hidden states")
+
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:  # noqa: ARG002
+        """What pairs will take at a server; nothing on this machine.
+
+        Args:
+            prompt_tokens: number of tokens of the prompts of all pairs, each prefix counted with each query.
+            prefixes: number of prefixes of the pairs.
+
+        Raises:
+            InvalidVerbalizer: as `score`.
+        """
+        return Bill(0, 0, None)
+
+
+class BlockScorer(LabelScorer):
+    """A scorer whose one operation is `score_blocks`: it has several workers, or is over another scorer."""
+
+    @abstractmethod
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]: ...
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        return self.score_block(Block(tuple(prefixes), tuple(queries)), label_spans)
+
+    def score_pairs(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
+    ) -> LabelLogProbs:
+        label_log_probs: LabelLogProbs = self.score_block(
+            Block(tuple(prefixes), tuple(queries), is_paired=True), label_spans
+        )[0]
+        return label_log_probs
+
+    def score_block(self, block: Block, label_spans: Sequence[str]) -> LabelLogProbs:
+        (scores,) = self.score_blocks([block], label_spans)
+        return scores
 
 
 class OpenModel(Protocol):
@@ -125,110 +268,8 @@ def find_scorer(model: LabelScorer | OpenModel) -> LabelScorer:
     Raises:
         TypeError: it is neither.
     """
-    found = model if hasattr(model, "count_tokens") else getattr(model, "scorer", None)
-    if found is None:
+    found = model if isinstance(model, LabelScorer) else getattr(model, "scorer", None)
+    if not isinstance(found, LabelScorer):
         wanted = f"open_model({model!r})" if isinstance(model, str) else "the model that open_model returns"
         raise TypeError(f"the model is of type {type(model).__name__}; give {wanted}, or a LabelScorer")
-    return cast(LabelScorer, found)
-
-
-@runtime_checkable
-class PairScorer(LabelScorer, Protocol):
-    """A scorer that scores many queries, each after its own prefix, in one call."""
-
-    def score_pairs(
-        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
-    ) -> LabelLogProbs:
-        """Score each query after its own prefix.
-
-        Args:
-            prefixes: as many as queries; query i follows prefix i.
-            queries, label_spans: as `LabelScorer.score`.
-
-        Returns:
-            `label_log_probs  # [pairs, L]` float32; those of `LabelScorer.score` for each pair alone, up to rounding.
-
-        Raises:
-            ValueError: there are not as many prefixes as queries.
-            LensError: as `LabelScorer.score`.
-        """
-        ...
-
-
-@runtime_checkable
-class ParallelScorer(LabelScorer, Protocol):
-    """A scorer with several workers; every worker gives equal bits for equal blocks."""
-
-    @property
-    def num_workers(self) -> int: ...
-
-    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """Score blocks in parallel; yields `[P, Q, L]` for each, as `score`, in the order of the blocks.
-
-        A paired block gives `[1, Q, L]`.
-
-        The caller's thread takes a block from `blocks` when a worker can soon start it. Every block taken is scored
-        and yielded, even if `blocks` ends early.
-
-        Raises:
-            LensError: as `score`; raised in place of the failed block's scores.
-        """
-        ...
-
-
-@runtime_checkable
-class AskingScorer(LabelScorer, Protocol):
-    """A scorer that asks a server."""
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether its prompts are turns of a chat; then it scores tasks of `fit_task`, and no others."""
-        ...
-
-    @property
-    def gives_answers_only(self) -> bool:
-        """Whether its scores are one sampled answer each: which label is the likeliest, and no probabilities."""
-        ...
-
-    def fit_task(self, task: Task) -> Task:
-        """The task as the model is asked; equal tasks give equal ones.
-
-        Raises:
-            InvalidVerbalizer: the model's answers do not tell the label words apart.
-            EndpointError: the server refuses.
-        """
-        ...
-
-
-def score_blocks(scorer: LabelScorer, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-    """As `ParallelScorer.score_blocks`; a scorer without workers scores one block after the other."""
-    if isinstance(scorer, ParallelScorer):
-        yield from scorer.score_blocks(blocks, label_spans)
-        return
-    for block in blocks:
-        yield score_block(scorer, block, label_spans)
-
-
-def score_block(scorer: LabelScorer, block: Block, label_spans: Sequence[str]) -> LabelLogProbs:
-    """`label_log_probs  # [P, Q, L]` of a block, `[1, Q, L]` of a paired one, by one worker.
-
-    A scorer that is no `PairScorer` is asked for one pair after the other.
-    """
-    if not block.is_paired:
-        return scorer.score(block.prefixes, block.queries, label_spans)
-    if isinstance(scorer, PairScorer):
-        return scorer.score_pairs(block.prefixes, block.queries, label_spans)[np.newaxis]
-    scores: LabelLogProbs = np.empty((*block.shape, len(label_spans)), np.float32)
-    for place, (prefix, query) in enumerate(zip(block.prefixes, block.queries, strict=True)):
-        scores[0, place] = scorer.score([prefix], [query], label_spans)[0, 0]
-    return scores
-
-
-def score_pairs(
-    scorer: LabelScorer, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
-) -> LabelLogProbs:
-    """As `PairScorer.score_pairs`, by any scorer  # [pairs, L]."""
-    block = Block(tuple(prefixes), tuple(queries), is_paired=True)
-    (scores,) = score_blocks(scorer, [block], label_spans)
-    label_log_probs: LabelLogProbs = scores[0]
-    return label_log_probs
+    return found

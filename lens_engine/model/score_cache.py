@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lens_engine.disk import cache_folder
-from lens_engine.model.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
-from lens_engine.types import LabelLogProbs
+from lens_engine.model.base import Block, BlockScorer, LabelScorer, Prefix, ScorerIdentity
+from lens_engine.types import LabelLogProbs, States
 
 _PAGE_BYTES = 4096
 _LARGEST_SHARE = 8  # a block larger than max_bytes / 8 is not stored: it would push out too many others
@@ -157,58 +157,47 @@ DEFAULT_MAX_BYTES = 256 << 20
 """Default size of a pair cache (bytes): room for about 70,000 blocks of 300 pairs and two labels."""
 
 
-@runtime_checkable
-class SituatedScorer(LabelScorer, Protocol):
-    """A scorer that also knows its surroundings: `describe_surroundings` of the process that computes."""
-
-    @property
-    def surroundings(self) -> tuple[str, ...]: ...
-
-
-@runtime_checkable
-class _FindingScorer(Protocol):
-    """A scorer with scores on disk: a pair cache, or the answers of a server."""
-
-    pairs_found: int
-
-
 class _LookedUp(NamedTuple):
     block: Block
     key: bytes | None  #: None if the block must not be stored
     found: LabelLogProbs | None
 
 
-class RememberingScorer:
-    """A `LabelScorer` that wraps another, with the same identity: it stores blocks and finds them again.
+class RememberingScorer(BlockScorer):
+    """A scorer that wraps another, with the same identity: it stores blocks and finds them again.
 
     The surroundings (versions, processor, threads) decide the bits along with the scorer's identity. Blocks of a model
     whose revision is "unknown" are not stored.
     """
 
     def __init__(self, scorer: LabelScorer, cache: PairCache, surroundings: Sequence[str]) -> None:
-        self.computing = scorer  #: the wrapped scorer; a measurement uses it
-        self.pairs_found = 0  #: in the cache, since this scorer was made
-        self.max_prompt_tokens = scorer.max_prompt_tokens
-        self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
-        self._cache = cache
-        self._surroundings = list(surroundings)
+        self._scorer, self._cache = scorer, cache
+        self.max_prompt_tokens, self.num_workers = scorer.max_prompt_tokens, scorer.num_workers
+        self.num_layers, self.surroundings = scorer.num_layers, tuple(surroundings)
 
     @property
     def identity(self) -> ScorerIdentity:
-        return self.computing.identity
+        return self._scorer.identity
+
+    @property
+    def fed_tokens(self) -> int:
+        return self._scorer.fed_tokens
+
+    @property
+    def computing(self) -> LabelScorer:
+        return self._scorer
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self.computing.count_tokens(segments)
+        return self._scorer.count_tokens(segments)
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        return self.computing.encode_label_spans(label_spans)
+        return self._scorer.encode_label_spans(label_spans)
 
-    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
-        return scores
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        return self._scorer.states(prefix, queries, layers)
 
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """As `ParallelScorer.score_blocks`; successive blocks that are not found are computed in parallel."""
+        """As `LabelScorer.score_blocks`; successive blocks that are not found are computed in parallel."""
         looked_up = (self._look_up(block, label_spans) for block in blocks)
         for is_missing, stretch in groupby(looked_up, key=lambda looked: looked.found is None):
             answer = self._compute if is_missing else self._give_found
@@ -234,7 +223,7 @@ class RememberingScorer:
                 taken.append(looked)
                 yield looked.block
 
-        for scores in score_blocks(self.computing, take(), label_spans):
+        for scores in self._scorer.score_blocks(take(), label_spans):
             block, key, _ = taken.popleft()
             if key is not None and key == self._make_key(block, label_spans):
                 self._cache.keep(key, scores)  # otherwise the token budget was halved meanwhile
@@ -246,22 +235,12 @@ class RememberingScorer:
         if identity.revision == "unknown":  # of a model in memory; two such models may differ
             return None
         decisive = {name: value for name, value in identity.decisive().items() if name != "model"}
-        content = [decisive, self._surroundings, block.prefixes, block.queries, block.is_paired, list(label_spans)]
+        content = [decisive, list(self.surroundings), block.prefixes, block.queries, block.is_paired, list(label_spans)]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 
-def find_computing(scorer: LabelScorer) -> LabelScorer:
-    """The scorer that computes: the wrapped one of a scorer with a cache, else the scorer itself."""
-    return scorer.computing if isinstance(scorer, RememberingScorer) else scorer
-
-
-def count_pairs_found(scorer: LabelScorer) -> int:
-    """Number of pairs that the scorer found in a cache; 0 for a scorer without a cache."""
-    return scorer.pairs_found if isinstance(scorer, _FindingScorer) else 0
-
-
 def remember_pairs(
-    scorer: SituatedScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
+    scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
 ) -> RememberingScorer:
     """The scorer with a pair cache of at most `max_bytes` (bytes) in the cache folder; all processes share the file."""
     cache = PairCache(cache_folder(cache_dir) / "pairs.sqlite3", max_bytes)

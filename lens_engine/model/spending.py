@@ -2,16 +2,14 @@
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
 from lens_engine.errors import BudgetSpent, InvalidConfig
-from lens_engine.model.base import LabelScorer
-from lens_engine.model.score_cache import find_computing
 
 _MILLION = 1_000_000
 _MOST_TOKENS = 10**9  # of one request; a server that counts more counts something else
@@ -156,32 +154,6 @@ class Spending:
             self.cached_tokens += cached
             if self.prices is not None:
                 self.usd += self.prices.cost(prompt, written, cached)
-
-
-@runtime_checkable
-class PaidScorer(LabelScorer, Protocol):
-    """A scorer whose requests may cost money."""
-
-    @property
-    def spending(self) -> Spending: ...
-
-    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
-        """What pairs will take.
-
-        Args:
-            prompt_tokens: number of tokens of the prompts of all pairs, each prefix counted with each query.
-            prefixes: number of prefixes of the pairs.
-
-        Raises:
-            InvalidVerbalizer: as `LabelScorer.score`.
-        """
-        ...
-
-
-def find_paid_scorer(scorer: LabelScorer) -> PaidScorer | None:
-    """The scorer, if it asks a server; None for a model on this machine."""
-    found = find_computing(scorer)
-    return found if isinstance(found, PaidScorer) else None
 
 
 def _read_counts(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:

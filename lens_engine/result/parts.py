@@ -9,7 +9,7 @@ from lens_engine.classifier.quality import Accuracy, MeasuredQuality, Quality
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.model.base import LabelScorer
-from lens_engine.model.spending import Paid, find_paid_scorer
+from lens_engine.model.spending import Paid
 from lens_engine.prompt.pool import Pool, PromptForm, PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.types import Example, Record
@@ -257,10 +257,9 @@ class Payment(Record):
     @classmethod
     def of(cls, paid: Paid, scorer: LabelScorer) -> "Payment | None":
         """What was paid for a scorer; None for a model on this machine."""
-        asked = find_paid_scorer(scorer)
-        if asked is None:
+        if scorer.spending is None:
             return None
-        usd = None if asked.spending.prices is None else paid.usd
+        usd = None if scorer.spending.prices is None else paid.usd
         return cls(requests=paid.requests, tokens=paid.tokens, cached_tokens=paid.cached_tokens, usd=usd)
 
 

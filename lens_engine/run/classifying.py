@@ -33,7 +33,6 @@ from lens_engine.metering.meter import Meter
 from lens_engine.method.judgement import EvaluationRows
 from lens_engine.method.permutations import draw_permutations
 from lens_engine.method.setup import Setup
-from lens_engine.model.asking import require_states_scorer
 from lens_engine.prompt.embedder import Embedder, find_embedder
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.rows.dealing import index_rows, pick_fit_rows
@@ -74,7 +73,7 @@ class Classifying:
         rows = self._pick_rows(demonstrations)
         if not can_fit_states(len(rows), num_labels):
             return []
-        layers = pick_layers(require_states_scorer(self.meter.scorer).num_layers)
+        layers = pick_layers(self.meter.scorer.num_layers)
         found = self.meter.states(prefix, rows.queries, layers)
         fitted = fit_states_head(found, layers, rows.gold, num_labels)
         head, prompts = fitted.head, (demonstrations,)

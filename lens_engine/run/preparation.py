@@ -20,10 +20,8 @@ from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.method.lens import MOST_FINALISTS, Lens
 from lens_engine.method.setup import Findings, Setup, pick_lens_rows
-from lens_engine.model.asking import find_states_scorer, fit_task, gives_answers_only
 from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL
-from lens_engine.model.spending import find_paid_scorer
 from lens_engine.prompt.embedder import has_embedder
 from lens_engine.prompt.language import warn_of_language
 from lens_engine.prompt.template import Task
@@ -62,9 +60,9 @@ def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
 
 
 def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
-    paid = find_paid_scorer(scorer)
+    spending = scorer.spending
     refuse_unpriced(
-        config, is_served=paid is not None, has_prices=paid is not None and paid.spending.prices is not None
+        config, is_served=spending is not None, has_prices=spending is not None and spending.prices is not None
     )
 
 
@@ -196,7 +194,7 @@ def deal_within_budget(problem: Problem, config: SelectionConfig) -> DealtRows:
 
 def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> Setup:
     """The setup with each wording as the model is asked, and the texts fitted to the context in all of them."""
-    has_probabilities = not gives_answers_only(scorer)
+    has_probabilities = not scorer.gives_answers_only
     if config.use == "probabilities" and not has_probabilities:
         raise InvalidConfig(
             "the model gives answers and no probabilities, so there are no label biases; take the use prompt",
@@ -208,14 +206,14 @@ def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) 
     asked, tasks, refused = [], (rows.task, *others), dict[int, InvalidInput]()
     for place, task in enumerate(tasks):
         try:
-            asked.append(fit_task(scorer, task))
+            asked.append(scorer.fit_task(task))
             rows = fit_to_context(replace(rows, task=asked[-1]), scorer)
         except InvalidInput as error:
             refused[place] = error
     if refused:
         raise refuse_wordings(tasks, refused)
     rows = replace(rows, task=asked[0])
-    lengths, states = measure_lengths(rows, rows.task, scorer), find_states_scorer(scorer) is not None
+    lengths, states = measure_lengths(rows, rows.task, scorer), scorer.num_layers > 0
     return _set_up(tuple(asked), rows, config, lengths, scorer.identity.dtype, states, has_probabilities)
 
 
@@ -315,11 +313,10 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
         fit_rows=count_fit_rows(setup.rows, config.classifier.fit_rows),
         budget=config.budget,
     ).at_pace(measure_pace(setup.rows, setup.task, scorer))
-    paid, label_spans = find_paid_scorer(scorer), setup.task.label_spans
-    if paid is None:
+    if scorer.spending is None:
         return found
     bills = {
-        phase: paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
+        phase: scorer.bill(cost.pairs, cost.prompt_tokens, setup.task.label_spans, cost.prefixes)
         for phase, cost in found.phases.items()
     }
     return replace(found, bills=bills, sample=prepared.meter.limits.money.paid)

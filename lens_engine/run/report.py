@@ -12,8 +12,7 @@ from lens_engine.config import Use
 from lens_engine.method.setup import Findings
 from lens_engine.model.base import LabelScorer
 from lens_engine.model.limits import pick_answers
-from lens_engine.model.score_cache import SituatedScorer, find_computing
-from lens_engine.model.spending import TokenPrices, find_paid_scorer
+from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import (
     Answers,
@@ -249,8 +248,8 @@ class _Report:
 
     def _price(self, line: Line) -> float | None:
         """USD of 1,000 answers of a prompt at the server; a long prefix is read from its cache."""
-        paid = find_paid_scorer(self.prepared.meter.scorer)
-        prices: TokenPrices | None = None if paid is None else paid.spending.prices
+        spending = self.prepared.meter.scorer.spending
+        prices: TokenPrices | None = None if spending is None else spending.prices
         if prices is None or line.prompt is None:
             return None
         cached = round(line.tokens_held) if line.tokens_held >= _LEAST_CACHED else 0
@@ -333,5 +332,4 @@ def _describe_provenance(prepared: PreparedRun) -> Provenance:
 
 def _find_device_name(scorer: LabelScorer) -> str | None:
     """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
-    return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)
+    return next((fact.removeprefix(_GPU) for fact in scorer.surroundings if fact.startswith(_GPU)), None)

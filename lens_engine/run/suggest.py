@@ -14,7 +14,7 @@ from lens_engine.files.table import ColumnNames
 from lens_engine.metering.estimate import PresetPlan, estimate_by_words, measure_pace, share_of_largest
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
-from lens_engine.model.spending import Paid, find_paid_scorer
+from lens_engine.model.spending import Paid
 from lens_engine.presets import PRESETS
 from lens_engine.prompt.language import Language, find_language
 from lens_engine.prompt.record import TaskRecord
@@ -183,8 +183,8 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
         InvalidVerbalizer: the model cannot tell two label words apart; the message names both.
     """
     pace: float | None = None
-    paid = find_paid_scorer(scorer)
-    before = None if paid is None else paid.spending.paid
+    spending = scorer.spending
+    before = None if spending is None else spending.paid
     asked: TaskRecord | None = None
     plans = list[PresetPlan]()
     for plan in suggestion.plans:
@@ -202,9 +202,9 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
             pace = measure(prepared.setup.rows, task, scorer)
         cost = sum(price_run(prepared.setup).values(), Cost())
         seconds, label_spans = cost.tokens / pace if pace else None, task.label_spans
-        bill = None if paid is None else paid.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
+        bill = None if spending is None else scorer.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
         plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
-    sample = None if paid is None or before is None else paid.spending.paid - before
+    sample = None if spending is None or before is None else spending.paid - before
     return replace(suggestion, plans=tuple(plans), sample=sample, asked=asked)
 
 

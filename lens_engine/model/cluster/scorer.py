@@ -1,4 +1,4 @@
-"""A `ParallelScorer` with an actor for each device, for one selection on several devices.
+"""A scorer with an actor for each device, for one selection on several devices.
 
 Every actor holds the whole model, of whose states a classifier is made; a model server gives none. Blocks are cut as
 for one device, and all actors are of one kind with one token budget. So the bits equal those of one such device.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from lens_engine.errors import ClusterError, InvalidConfig, LensError
-from lens_engine.model.base import Block, Prefix, ScorerIdentity, score_block
+from lens_engine.model.base import Block, BlockScorer, Prefix, ScorerIdentity
 from lens_engine.model.interruption import look_up
 from lens_engine.model.local.choices import count_processors, let_threads_sleep
 from lens_engine.types import LabelLogProbs, States
@@ -78,7 +78,7 @@ class ScoringActor:
         """The scores of a block, and the largest forward that was used (tokens): less where memory ran out."""
         self.load(setup)
         self._scorer.token_budget = token_budget
-        return score_block(self._scorer, block, spans), self._scorer.token_budget
+        return self._scorer.score_block(block, spans), self._scorer.token_budget
 
     def _make_scorer(self, choice: dict[str, Any]) -> Any:
         let_threads_sleep()
@@ -196,7 +196,7 @@ class _Call(NamedTuple):
     future: Future[Any]
 
 
-class RayScorer:
+class RayScorer(BlockScorer):
     """Scores with actors; `close` ends them. Ray makes a lost actor anew, and repeats its calls.
 
     If one runs out of memory at a block, all score this block and later ones with the halved budget, as one would.
@@ -263,11 +263,8 @@ class RayScorer:
         found: States = self._call("states", tuple(prefix), tuple(queries), tuple(layers))
         return found.copy()  # Ray's arrays are read-only
 
-    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        return next(self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans))
-
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """As `ParallelScorer`. A block is taken when an actor can soon score it."""
+        """As `LabelScorer`. A block is taken when an actor can soon score it."""
         source, spans, calls = iter(blocks), tuple(label_spans), deque[_Call]()
         while True:
             while (free := self._find_free(calls)) and (block := next(source, None)) is not None:

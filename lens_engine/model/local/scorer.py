@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from lens_engine.errors import InvalidDataset, OutOfMemory
-from lens_engine.model.base import Prefix, ScorerIdentity
+from lens_engine.model.base import LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.labels import build_label_trie
 from lens_engine.model.limits import (
     check_finite,
@@ -37,7 +37,7 @@ _NO_LABELS = build_label_trie(("",), ((0,),))
 _log = logging.getLogger(__name__)
 
 
-class CausalLMScorer:
+class CausalLMScorer(LabelScorer):
     """Scores label words with a causal language model.
 
     The prompts of a call are run in forwards of about `token_budget` tokens. If the device runs out of memory,
@@ -64,12 +64,16 @@ class CausalLMScorer:
         self.max_prompt_tokens = max_prompt_tokens
         #: largest forward (tokens); set it only to the value that another device of the same kind was halved to
         self.token_budget = token_budget
-        #: versions and hardware that, with the identity, decide the bits; see `describe_surroundings`
-        self.surroundings = surroundings
+        self.surroundings = surroundings  #: see `describe_surroundings`
+        self.num_layers = 0 if tap is None else tap.num_layers
 
     @property
     def identity(self) -> ScorerIdentity:
         return dataclasses.replace(self._identity, token_budget=self.token_budget)
+
+    @property
+    def fed_tokens(self) -> int:
+        return self._counters.fed_tokens
 
     @property
     def counters(self) -> TokenCounters:
@@ -112,7 +116,7 @@ class CausalLMScorer:
     def score_pairs(
         self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
     ) -> LabelLogProbs:
-        """As `PairScorer.score_pairs`. Segments with which all prefixes begin are computed once.
+        """As `LabelScorer.score_pairs`. Segments with which all prefixes begin are computed once.
 
         Raises:
             InvalidDataset, OutOfMemory: as `score`.
@@ -142,12 +146,8 @@ class CausalLMScorer:
         """Memory that the weights take (bytes)."""
         return 0 if self._tap is None else self._tap.weight_bytes
 
-    @property
-    def num_layers(self) -> int:
-        return 0 if self._tap is None else self._tap.num_layers
-
     def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
-        """As `StatesScorer.states`.
+        """As `LabelScorer.states`.
 
         Raises:
             InvalidDataset: a query has no tokens.

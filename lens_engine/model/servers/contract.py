@@ -80,12 +80,12 @@ class Server(Protocol):
 
     @property
     def takes_turns(self) -> bool:
-        """As `AskingScorer.takes_turns`."""
+        """As `LabelScorer.takes_turns`."""
         ...
 
     @property
     def gives_answers_only(self) -> bool:
-        """As `AskingScorer.gives_answers_only`."""
+        """As `LabelScorer.gives_answers_only`."""
         ...
 
     @property
@@ -125,7 +125,7 @@ class Server(Protocol):
         ...
 
     def fit_task(self, task: Task) -> Task:
-        """As `AskingScorer.fit_task`."""
+        """As `LabelScorer.fit_task`."""
         ...
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[Parts]:

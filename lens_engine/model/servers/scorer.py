@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lens_engine.errors import EndpointError
-from lens_engine.model.base import Block, Prefix, ScorerIdentity
+from lens_engine.model.base import Block, BlockScorer, ScorerIdentity
 from lens_engine.model.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.model.score_cache import PairCache
 from lens_engine.model.servers.conformance import Conformance, ask_block
@@ -101,8 +101,8 @@ _SHIFT_NATS = 0.5
 """Largest difference of a check prompt from what the server answered at connection."""
 
 
-class EndpointScorer:
-    """Scores label words at a server; a `ParallelScorer`, because blocks are under way together. `close` ends it.
+class EndpointScorer(BlockScorer):
+    """Scores label words at a server, with workers, because blocks are under way together. `close` ends it.
 
     Args:
         answers: answers kept on disk; None keeps none.
@@ -119,13 +119,13 @@ class EndpointScorer:
         *,
         most_requests: int = 32,
     ) -> None:
-        self.identity = identity
+        self._identity = identity
+        self.spending: Spending = spending
         self.surroundings = server.surroundings
         self.takes_turns = server.takes_turns
         self.gives_answers_only = server.gives_answers_only
         self.max_prompt_tokens = server.facts.context
         self.num_workers = most_requests
-        self.spending = spending
         self.conformance = conformance
         self.pairs_found = 0  #: whose answers were on disk, or under way already
         self._server = server
@@ -134,9 +134,13 @@ class EndpointScorer:
         self._checked_at = spending.requests
         self._identity_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
 
+    @property
+    def identity(self) -> ScorerIdentity:
+        return self._identity
+
     def fit_task(self, task: Task) -> Task:
-        """As `AskingScorer.fit_task`."""
-        return self._server.fit_task(task)
+        """As `LabelScorer.fit_task`."""
+        return self._server.fit_task(task) if self.takes_turns else super().fit_task(task)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
@@ -146,7 +150,7 @@ class EndpointScorer:
         return self._server.encode_label_spans(label_spans)
 
     def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
-        """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
+        """As `LabelScorer.bill`. Each read of the label words asks for each prompt again."""
         suffixes = self._server.plan(label_spans).suffixes
         tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
         requests = len(suffixes) * max(prefixes, -(-pairs // self._server.prompts_per_request))
@@ -154,13 +158,8 @@ class EndpointScorer:
         has_prices = self.spending.prices is not None
         return Bill(requests, tokens, self.spending.estimate(tokens, written) if has_prices else None)
 
-    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        """As `LabelScorer.score`, and as `score_blocks`."""
-        (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
-        return scores
-
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """As `ParallelScorer.score_blocks`.
+        """As `LabelScorer.score_blocks`.
 
         Raises:
             BudgetSpent: the limit of `spending` ends the run; what was answered is on disk.

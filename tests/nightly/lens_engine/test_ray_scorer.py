@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from lens_engine.errors import ClusterError, InvalidConfig, ModelError, OutOfMemory, PromptTooLong, UnknownModel
-from lens_engine.model.base import Block, ParallelScorer, score_block
+from lens_engine.model.base import Block
 from lens_engine.model.cluster.scorer import (
     AHEAD,
     MAX_LOSSES,
@@ -83,7 +83,7 @@ class TableActor(ScoringActor):
 
 
 def expected_scores(block: Block, token_budget: int = FULL_BUDGET) -> LabelLogProbs:
-    scores = score_block(TableScorer(max_prompt_tokens=100), block, SPANS)
+    scores = TableScorer(max_prompt_tokens=100).score_block(block, SPANS)
     return np.asarray(scores + np.float32(token_budget))
 
 
@@ -177,8 +177,8 @@ def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_s
 
     assert same(found, [one_scorer.score(block.prefixes, block.queries, SPANS) for block in blocks])
     paired = [Block(block.prefixes, block.queries[:8], is_paired=True) for block in blocks]
-    assert same(collect(two_actors, paired), [score_block(one_scorer, block, SPANS) for block in paired])
-    assert isinstance(two_actors, ParallelScorer)
+    assert same(collect(two_actors, paired), [one_scorer.score_block(block, SPANS) for block in paired])
+    assert two_actors.num_workers == 2
     assert (two_actors.num_workers, len(set(find_pids(two_actors)))) == (2, 2)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.model.base import ScorerIdentity
+from lens_engine.model.base import LabelScorer, ScorerIdentity
 from lens_engine.model.score_cache import remember_pairs
 from lens_engine.presets import PRESETS
 from lens_engine.result import Contender, SelectionResult
@@ -21,21 +21,17 @@ from lens_engine.types import LabelLogProbs, Phase, StopReason
 Make = Callable[..., Any]
 
 
-class PlacedScorer:
+class PlacedScorer(LabelScorer):
     """A scorer that says it computes elsewhere."""
 
     def __init__(self, scorer: TableScorer, *, surroundings: tuple[str, ...] = (), **place: str) -> None:
-        self._scorer = scorer
+        self._scorer, self.max_prompt_tokens = scorer, scorer.max_prompt_tokens
         self._place = place
         self.surroundings = surroundings
 
     @property
     def identity(self) -> ScorerIdentity:
         return replace(self._scorer.identity, **self._place)
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self._scorer.max_prompt_tokens
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._scorer.count_tokens(segments)

@@ -7,7 +7,6 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import UnknownModel, UnreadableModel
-from lens_engine.model.score_cache import count_pairs_found
 from lens_engine.testing import tiny_causal_lm
 from worker.model_loading import load_model
 
@@ -50,7 +49,7 @@ def test_scores_of_a_worker_are_found_by_the_next(settings: Settings) -> None:
     second = load_model(settings, "house-model", None).scorer
 
     assert second.score([()], *asked).tobytes() == first.tobytes()
-    assert count_pairs_found(second) == 1
+    assert second.pairs_found == 1
     assert (settings.cache_dir / "pairs.sqlite3").is_file()
 
 

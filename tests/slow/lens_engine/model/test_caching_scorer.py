@@ -12,7 +12,7 @@ import pytest
 
 from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
 from lens_engine.metering import chunks
-from lens_engine.model.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_block
+from lens_engine.model.base import Block, LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.score_cache import PairCache, RememberingScorer, remember_pairs
 from lens_engine.result import SelectionResult
 from lens_engine.run.pipeline import select_support_examples
@@ -26,11 +26,11 @@ PREFIXES: list[Prefix] = [(), ("one demonstration.",), ("two.", "demonstrations.
 QUERIES = ["a query", "another"]
 
 
-class Disguise:
+class Disguise(LabelScorer):
     """A scorer that gives itself out for another, and may become a third while it computes."""
 
     def __init__(self, scorer: LabelScorer, **changes: Any) -> None:
-        self.scorer = scorer
+        self.scorer, self.max_prompt_tokens = scorer, scorer.max_prompt_tokens
         self.changes = changes
         self.becomes: dict[str, Any] = {}
         self.demonstrations = set[int]()  #: of the prefixes it was asked for
@@ -38,10 +38,6 @@ class Disguise:
     @property
     def identity(self) -> ScorerIdentity:
         return replace(self.scorer.identity, **self.changes)
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self.scorer.max_prompt_tokens
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self.scorer.count_tokens(segments)
@@ -70,7 +66,7 @@ class TwoAtOnce(Disguise):
         waiting = list(islice(source, self.num_workers))
         while waiting:
             self.stretches[-1] += 1
-            yield score_block(self, waiting.pop(0), label_spans)
+            yield self.score_block(waiting.pop(0), label_spans)
             waiting.extend(islice(source, 1))
 
 
@@ -113,7 +109,6 @@ def test_remembering_scorer_is_the_one_beneath_to_the_engine(remember: Make) -> 
     assert remembering.max_prompt_tokens == 99
     assert remembering.count_tokens(["two words", ""]) == [2, 0]
     assert remembering.computing is scorer
-    assert isinstance(remembering, ParallelScorer)
     assert remembering.num_workers == 1
     assert remember(TwoAtOnce(scorer)).num_workers == 2
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from lens_engine.model.asking import fit_task
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.prompt.template import Task
 from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
@@ -108,9 +107,8 @@ def test_labels_that_share_beginnings_score_as_one_prompt_at_a_time(
 
 @pytest.mark.parametrize("executor", ["packed", "cached", "plain"])
 def test_label_words_with_what_ends_them_score_as_one_prompt_at_a_time(executor: str) -> None:
-    task = fit_task(
-        scorer("llama", executor), Task.for_labels(["great", "great fun", "greater"], "{text} It was {label}.")
-    )
+    task = Task.for_labels(["great", "great fun", "greater"], "{text} It was {label}.")
+    task = scorer("llama", executor).fit_task(task)
     assert task.label_spans == (" great.", " great fun.", " greater.")
     assert_exact("llama", executor, spans=task.label_spans)
 

@@ -13,7 +13,6 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
-from lens_engine.model.asking import find_states_scorer
 from lens_engine.model.base import Prefix, ScorerIdentity
 from lens_engine.model.local.executors import CachedExecutor, PackedExecutor, PlainExecutor, TokenCounters
 from lens_engine.model.local.executors.base import StateTap
@@ -156,6 +155,6 @@ def test_meter_stops_before_a_block_that_the_budget_does_not_cover() -> None:
 
 def test_scorer_without_states_shows_none() -> None:
     meter = make_meter(TableScorer())
-    assert find_states_scorer(meter.scorer) is None
+    assert meter.scorer.num_layers == 0
     with pytest.raises(ModelError, match="no hidden states"):
         meter.states((), ["text"], (1,))

@@ -25,7 +25,7 @@ WORDY = 4_200
 
 
 class PaidTable(TableScorer):
-    """A `PaidScorer` with known answers. A server would be paid for each prompt; `discount` is that of its cache."""
+    """A scorer with known answers. A server would be paid for each prompt; `discount` is that of its cache."""
 
     def __init__(self, discount: float = 0.0) -> None:
         super().__init__(max_prompt_tokens=100_000)

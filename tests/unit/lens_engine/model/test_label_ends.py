@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer, PromptTooLong
-from lens_engine.model.asking import fit_task
 from lens_engine.model.base import (
     Block,
+    BlockScorer,
     LabelScorer,
-    PairScorer,
-    ParallelScorer,
     Prefix,
     ScorerIdentity,
-    score_block,
-    score_blocks,
-    score_pairs,
 )
 from lens_engine.model.cluster.scorer import ScoringActor, Setup
 from lens_engine.model.labels import build_label_trie, end_label_words, find_begun
@@ -152,14 +147,14 @@ def test_task_is_fitted_to_each_model_anew() -> None:
             return [tuple(span) for span in label_spans]
 
     task = Task("{text} Topic: {label}.", {"a": "order", "b": "orders"})
-    by_words, by_letters = fit_task(TableScorer(), task), fit_task(Letters(), task)
+    by_words, by_letters = TableScorer().fit_task(task), Letters().fit_task(task)
     assert (find_label_end(by_words), find_label_end(by_letters)) == ("", ".")
-    assert fit_task(TableScorer(), by_letters) == by_words
+    assert TableScorer().fit_task(by_letters) == by_words
 
 
 def test_prompts_and_record_are_those_of_the_task() -> None:
     task = Task("{text} Topic: {label}.", WORDS)
-    ended = fit_task(TableScorer(), task)
+    ended = TableScorer().fit_task(task)
     example = Example(0, "where is it", "s")
     assert isinstance(ended, EndedTask)
     assert ended.render_prompt([example], "a") == task.render_prompt([example], "a")
@@ -251,19 +246,16 @@ PAIRED = Block(tuple(PREFIXES), tuple(QUERIES), is_paired=True)
 CROSSED = Block(tuple(PREFIXES), tuple(QUERIES))
 
 
-class Plain:
+class Plain(LabelScorer):
     """A scorer that knows every prefix with every query alone."""
 
     def __init__(self) -> None:
         self.table = TableScorer()
+        self.max_prompt_tokens = self.table.max_prompt_tokens
 
     @property
     def identity(self) -> ScorerIdentity:
         return self.table.identity
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self.table.max_prompt_tokens
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self.table.count_tokens(segments)
@@ -275,7 +267,7 @@ class Plain:
         return self.table.score(prefixes, queries, label_spans)
 
 
-class Workers(Plain):
+class Workers(BlockScorer, Plain):
     """Two workers, of which each scores a block."""
 
     num_workers = 2
@@ -285,9 +277,9 @@ class Workers(Plain):
         for block in blocks:
             waiting.append(block)
             if len(waiting) == self.num_workers:
-                yield score_block(self.table, waiting.popleft(), label_spans)
+                yield self.table.score_block(waiting.popleft(), label_spans)
         for block in waiting:
-            yield score_block(self.table, block, label_spans)
+            yield self.table.score_block(block, label_spans)
 
 
 def test_paired_block_has_as_many_prefixes_as_queries() -> None:
@@ -306,18 +298,16 @@ def test_paired_block_has_as_many_prefixes_as_queries() -> None:
 def test_each_query_is_scored_after_its_own_prefix(scorer: LabelScorer, calls: list[tuple[int, int, int]]) -> None:
     table = scorer if isinstance(scorer, TableScorer) else scorer.table  # type: ignore[attr-defined]
 
-    assert np.array_equal(score_pairs(scorer, PREFIXES, QUERIES, SPANS), EXPECTED)
+    assert np.array_equal(scorer.score_pairs(PREFIXES, QUERIES, SPANS), EXPECTED)
     assert table.calls == calls
-    assert score_pairs(scorer, [], [], SPANS).shape == (0, 2)
-    assert isinstance(scorer, PairScorer) == isinstance(scorer, TableScorer)
+    assert scorer.score_pairs([], [], SPANS).shape == (0, 2)
 
 
 def test_workers_take_paired_blocks_among_others() -> None:
     scorer = Workers()
 
-    scores = list(score_blocks(scorer, [PAIRED, CROSSED, PAIRED], SPANS))
+    scores = list(scorer.score_blocks([PAIRED, CROSSED, PAIRED], SPANS))
 
-    assert isinstance(scorer, ParallelScorer)
     assert [one.shape for one in scores] == [(1, 3, 2), (3, 3, 2), (1, 3, 2)]
     assert np.array_equal(scores[0][0], EXPECTED)
     assert np.array_equal(scores[1][range(3), range(3)], EXPECTED)
@@ -328,14 +318,14 @@ def test_paired_block_is_found_again_and_is_no_other(first: Block, tmp_path: Pat
     table = TableScorer()
     scorer = RememberingScorer(table, PairCache(tmp_path / "pairs.sqlite3", 1 << 20), ("here",))
 
-    (computed,) = score_blocks(scorer, [first], SPANS)
-    found, other = score_blocks(scorer, [first, CROSSED if first is PAIRED else PAIRED], SPANS)
+    (computed,) = scorer.score_blocks([first], SPANS)
+    found, other = scorer.score_blocks([first, CROSSED if first is PAIRED else PAIRED], SPANS)
 
     assert found.tobytes() == computed.tobytes()
     assert (table.num_calls, scorer.pairs_found) == (2, first.num_pairs)
     assert found.shape != other.shape
     if first is PAIRED:
-        assert np.array_equal(score_pairs(scorer, PREFIXES, QUERIES, SPANS), EXPECTED)
+        assert np.array_equal(scorer.score_pairs(PREFIXES, QUERIES, SPANS), EXPECTED)
         assert table.num_calls == 2
 
 

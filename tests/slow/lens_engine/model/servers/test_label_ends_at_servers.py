@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import InvalidVerbalizer
-from lens_engine.model.asking import fit_task
 from lens_engine.prompt.template import Task
 from tests.endpoints.double import Double, HashBehind
 from tests.unit.lens_engine.model.servers.conftest import Connect
@@ -18,7 +17,7 @@ QUERIES = [f"Text {number}. Topic:" for number in range(5)]
 def test_scores_are_those_of_words_with_what_ends_them(connect: Connect, double: Double, kind: str) -> None:
     double.listed = 20
     scorer = connect(kind=kind)
-    task = fit_task(scorer, TASK)
+    task = scorer.fit_task(TASK)
     assert task.label_spans == (" refund.", " refund status.", " parcel.")
     right = [[[HashBehind().score(p, q, span) for span in task.label_spans] for q in QUERIES] for p in PREFIXES]
     assert np.allclose(scorer.score(PREFIXES, QUERIES, task.label_spans), right, atol=1e-5)
@@ -28,5 +27,5 @@ def test_words_that_nothing_ends_are_refused_before_a_question(connect: Connect,
     scorer = connect()
     asked = double.num_prompts
     with pytest.raises(InvalidVerbalizer, match="nothing ends a label word"):
-        fit_task(scorer, Task.for_labels(["refund", "refund status"], "{text} {label}", separator=""))
+        scorer.fit_task(Task.for_labels(["refund", "refund status"], "{text} {label}", separator=""))
     assert double.num_prompts == asked

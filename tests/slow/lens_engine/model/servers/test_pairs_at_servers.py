@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.model.base import Block, score_blocks, score_pairs
+from lens_engine.model.base import Block
 from lens_engine.model.limits import find_floors
 from lens_engine.model.servers.address import Endpoint, EndpointKind
 from lens_engine.model.servers.open_endpoint import open_endpoint
@@ -40,7 +40,7 @@ def test_each_prompt_is_asked_once_and_its_answer_is_right(
     scorer = connect(kind=kind)
     double.prompts.clear()
 
-    found = score_pairs(scorer, PREFIXES, QUERIES, SPANS)
+    found = scorer.score_pairs(PREFIXES, QUERIES, SPANS)
 
     np.testing.assert_allclose(found, RIGHT, rtol=0, atol=1e-5)
     texts = [bytes(prompt[1:]).decode() for prompt in double.prompts]
@@ -58,11 +58,11 @@ def test_answers_of_pairs_and_of_blocks_are_the_same_on_disk(
     scorer = connect()
 
     for block in (paired, crossed) if asks_pairs_first else (crossed, paired):
-        (scores,) = score_blocks(scorer, [block], SPANS)
+        (scores,) = scorer.score_blocks([block], SPANS)
         assert np.array_equal(scores[0] if block.is_paired else scores[range(3), range(3)], RIGHT[:3])
     assert scorer.pairs_found == 3
     asked = double.num_prompts
-    again = [*score_blocks(connect(), [paired, crossed], SPANS)]
+    again = [*connect().score_blocks([paired, crossed], SPANS)]
     assert [scores.shape for scores in again] == [(1, 3, 3), (3, 3, 3)]
     assert np.array_equal(again[0][0], RIGHT[:3])
     assert not set(double.prompts[asked:]) - {one for one in double.prompts[asked:] if b"Question:" in bytes(one[1:])}
@@ -74,7 +74,7 @@ def test_bill_of_pairs_is_what_is_paid(connect: Connect) -> None:
     scorer.count_tokens(SPANS)  # asks the server
     bill, before = scorer.bill(12, sum(lengths), SPANS, prefixes=12), scorer.spending.paid
 
-    score_pairs(scorer, PREFIXES, QUERIES, SPANS)
+    scorer.score_pairs(PREFIXES, QUERIES, SPANS)
 
     paid = scorer.spending.paid - before
     leading = paid.requests  # each prompt has one special token, and a request one prompt
@@ -100,7 +100,7 @@ def test_chat_gets_the_turns_of_each_pair(answers: Any, tmp_path: Path) -> None:
         queries = [task.render_query(text) for text in TEXTS]
         double.bodies.clear()
 
-        found = score_pairs(scorer, prefixes, queries, task.label_spans)
+        found = scorer.score_pairs(prefixes, queries, task.label_spans)
         asked = sorted(str(body["messages"]) for body in double.bodies)
         pairs = [*zip(prefixes, queries, strict=True)]
         alone = [scorer.score([prefix], [query], task.label_spans)[0, 0] for prefix, query in pairs]

@@ -21,7 +21,6 @@ from lens_engine.model.local.executors.layout import packed_attention
 from lens_engine.model.local.executors.packed import ATTENTION_NAME
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.torch_choices import choose_dtype
-from lens_engine.model.score_cache import count_pairs_found
 from lens_engine.opening import LanguageModel, open_model
 from lens_engine.prompt.template import Task
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
@@ -185,14 +184,14 @@ def test_scores_of_a_second_opening_come_from_the_cache(folder: Path, tmp_path: 
     found = score(second, task)
 
     assert np.array_equal(found, computed)
-    assert (count_pairs_found(first.scorer), count_pairs_found(second.scorer)) == (0, 6)
+    assert (first.scorer.pairs_found, second.scorer.pairs_found) == (0, 6)
 
 
 def test_without_a_pair_cache_scores_are_neither_stored_nor_found(folder: Path, tmp_path: Path, task: Task) -> None:
     for pair_cache_bytes in (None, 1 << 20, None):
         model = open_tiny(folder, tmp_path, pair_cache_bytes=pair_cache_bytes)
         score(model, task)
-        assert count_pairs_found(model.scorer) == 0
+        assert model.scorer.pairs_found == 0
 
 
 def test_name_stands_for_the_path_in_results(folder: Path, tmp_path: Path) -> None:

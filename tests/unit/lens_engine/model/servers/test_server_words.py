@@ -16,7 +16,7 @@ from lens_engine.errors import BudgetSpent, InvalidConfig, InvalidVerbalizer
 from lens_engine.model.servers.address import Endpoint, read_endpoints
 from lens_engine.model.servers.chat import find_answers, list_probes
 from lens_engine.model.servers.refusal import clean_words, read_name
-from lens_engine.model.spending import Paid, Spending, TokenPrices, find_paid_scorer
+from lens_engine.model.spending import Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 from tests.endpoints.chat_double import MODEL
 from tests.endpoints.double import HashBehind
@@ -313,4 +313,4 @@ def test_bill_has_each_read_of_label_words_of_several_tokens(connect: Connect) -
 
 
 def test_model_on_this_machine_pays_nothing() -> None:
-    assert find_paid_scorer(TableScorer()) is None
+    assert TableScorer().spending is None
