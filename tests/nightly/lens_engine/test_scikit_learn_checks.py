@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from lens_engine import LanguageModel, LensClassifier
 from lens_engine.testing import TableScorer
-from tests.slow.lens_engine.estimator.test_estimator import SMALL
+from tests.slow.lens_engine.run.test_estimator import SMALL
 
 NO_FEATURES = "texts have no features, so no number of them can be held or compared"
 NO_NUMBERS = "numbers are no texts"

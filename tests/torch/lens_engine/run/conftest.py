@@ -1,1 +1,1 @@
-from tests.slow.lens_engine.estimator.test_estimator import make  # noqa: F401
+from tests.slow.lens_engine.run.test_estimator import make  # noqa: F401

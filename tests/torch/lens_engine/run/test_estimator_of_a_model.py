@@ -3,7 +3,7 @@
 import pickle
 from pathlib import Path
 
-from tests.slow.lens_engine.estimator.test_estimator import CLASSES, SMALL, TEXTS, Make
+from tests.slow.lens_engine.run.test_estimator import CLASSES, SMALL, TEXTS, Make
 
 from lens_engine import read_examples
 from lens_engine.model.local.model_files import BUNDLED_MODEL
