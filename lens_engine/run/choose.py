@@ -28,6 +28,8 @@ _ROUNDING = 1e-9
 _LEAST_ROWS_TO_END = 50
 _MOST_BEHIND = 0.02
 """By how much a cheaper contender may be behind, beside the standard error: that of few rows is wide."""
+_SHARE_OF_ROWS = 0.8
+"""Rows of an interval, as a share of those that judged: other rows make another choice, which adds to their noise."""
 _SUBSAMPLES = 40
 _LOSS_WEIGHT = 1e-4
 """Weight of the log-loss beside the figure: it decides between contenders that are as often right."""
@@ -180,7 +182,7 @@ def correct(
     known = hits[chosen][~np.isnan(hits[chosen])]
     naive = float(known.mean()) if len(known) else 0.0
     figure, accuracy = np.mean(found, axis=0).tolist() if found else (naive, naive)
-    low, high = wilson(accuracy, max(len(known), 1))
+    low, high = wilson(accuracy, max(_SHARE_OF_ROWS * len(known), 1))
     beats = {name: float(np.mean(one)) for name, one in wins.items() if one}
     return Corrected(figure, accuracy, low, high, beats, naive)
 
@@ -216,8 +218,8 @@ def _draw_pairs(num_rows: int, number: int, rng: np.random.Generator) -> Iterato
             yield inside, outside.astype(np.float64)
 
 
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share of `n` rows, which need be no whole number of hits."""
+def wilson(share: float, n: float, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share of `n` rows; hits and rows need be no whole numbers."""
     share = min(max(share, 0.0), 1.0)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5

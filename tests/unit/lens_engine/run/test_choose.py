@@ -128,7 +128,7 @@ def test_rivals_are_beaten_in_the_share_of_the_bags_and_ties_count_half() -> Non
 
     assert found.beats == {"same": 0.5, "wrong": 1.0, "mean": 1.0}
     assert (found.figure, found.accuracy, found.naive) == (1.0, 1.0, 1.0)
-    assert (found.low, found.high) == pytest.approx(interval(40, 40), abs=1e-4)
+    assert (found.low, found.high) == pytest.approx(interval(32, 32), abs=1e-4)
 
 
 def test_interval_is_wilsons_also_where_hits_are_no_whole_number() -> None:
