@@ -8,6 +8,7 @@ import re
 import tomllib
 from ast import literal_eval
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +25,7 @@ from tests.unit.lens_engine.test_floors import FLOORS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+_FIGURES = ("estimate", "low", "high", "naive", "test")
 PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "lab", "docs")
 
 
@@ -115,6 +117,16 @@ def test_figures_of_few_rows_are_those_of_the_runs() -> None:
     assert [f"{-100 * sum(one) / len(one):.1f}" for one in errors] == ["0.6", "10.3", "3.2"]
     held = [float(one["low"]) <= float(one["test"]) <= float(one["high"]) for one in first]
     assert (sum(held), len(held)) == (7, 9)
+
+
+def test_figures_of_honesty_are_those_of_the_choices() -> None:
+    cells = picture.read_cells(ROOT / "docs/results/honesty.csv")
+    for place, n in enumerate(SIZES):
+        own = [{name: float(cell[name]) for name in _FIGURES} for cell in cells if cell["rows"] == n]
+        means = [100 * fmean(one[name] - one["test"] for one in own) for name in ("estimate", "naive")]
+        held = round(100 * fmean(one["low"] <= one["test"] <= one["high"] for one in own))
+        shown = [row[place] for row in table_after(ROOT / "docs/results.md", "From this table")]
+        assert shown == [*(f"{mean:.1f}" for mean in means), str(held)]
 
 
 def test_pages_show_the_same_demonstration() -> None:
