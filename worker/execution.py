@@ -5,8 +5,8 @@ attempt. What ends a run, and what becomes of the job:
 
     a result                        succeeded, or cancelled with a partial result
     stopped without a result        cancelled
-    InvalidInput, ModelError,       failed at once: another attempt would meet it again
-    MemoryError
+    InvalidInput, ModelError,       failed at once: another attempt would meet it again; while the model is loaded
+    MemoryError                     the last two are a WorkerFault
     WorkerFault                     counted as a crash; queued again, or failed (worker-unfit) at the last attempt
     a model that moved              queued again for a worker of the other queue, not counted
     a server that does not answer   queued again for a later attempt, not counted
@@ -60,12 +60,12 @@ _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 _log = logging.getLogger(__name__)
 
 
-def execute_claimed(settings: Settings, claim_job: Callable[[Session], Claim | None]) -> bool:
-    """Run the job that `claim_job` claims. Returns False if it claims none."""
+def claim_and_execute(settings: Settings, claim_next: Callable[[Session], Claim | None]) -> bool:
+    """Run the job that `claim_next` claims. Returns False if it claims none."""
     started = time.monotonic()  # RQ counts the time limit from about here
     try:
         with opened_database(settings, pool_size=2) as database:  # for the run and its heartbeat
-            claim = commit_with_patience(database, claim_job, _PATIENCE_SECONDS)
+            claim = commit_with_patience(database, claim_next, _PATIENCE_SECONDS)
             if claim is None:
                 _log.info("no job was claimed: none waits for this worker")
                 return False

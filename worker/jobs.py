@@ -9,7 +9,7 @@ def run_job(_job_id: str) -> bool:
     """
     from app.lifecycle.claims import claim_next
     from app.settings import Settings
-    from worker.execution import execute_claimed
+    from worker.execution import claim_and_execute
 
     settings = Settings()
-    return execute_claimed(settings, lambda session: claim_next(session, settings))
+    return claim_and_execute(settings, lambda session: claim_next(session, settings))

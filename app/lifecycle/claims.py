@@ -54,7 +54,7 @@ class Claim:
 
 
 class Lease(Enum):
-    """State of a lease after its renewal."""
+    """What a look at the lease `lease_until` tells its holder. One that ran out is held until the sweep ends it."""
 
     HELD = auto()
     CANCEL_REQUESTED = auto()  #: held, but the owner wants the run to stop

@@ -1,4 +1,4 @@
-"""The sweep: takes over jobs with expired leases, and enqueues as many jobs as wait for a worker.
+"""The sweep: takes over jobs with expired leases, enqueues as many jobs as wait for a worker, and deletes what is old.
 
 The API sweeps every few seconds. An advisory lock admits one sweep at a time. Rows that a worker is writing are left
 to the next sweep. One row that cannot be read or written keeps no other from its rescue.
@@ -133,7 +133,7 @@ class Settling:
     def note_answer(self) -> bool:
         """Note that Postgres takes writes now. Returns whether it has done so for a lease's time without a silence.
 
-        A holder renews when half of its lease is left, so a shorter silence cost nobody a lease.
+        A holder renews long before its lease ends, so a shorter silence cost nobody a lease.
         Nobody knows what was before this process started, so a start counts as a silence.
         """
         now = self._clock()

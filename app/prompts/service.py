@@ -1,4 +1,4 @@
-"""Decisions about prompts. SQL is in the repository, HTTP in the endpoints."""
+"""Decisions about prompts. SQL is in `app/store/prompts.py`, HTTP in the endpoints."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Decisions about datasets, and their wire types. SQL is in the repository, HTTP in the endpoints."""
+"""Decisions about datasets, and their wire types. SQL is in `app/store/datasets.py`, HTTP in the endpoints."""
 
 from dataclasses import dataclass
 from datetime import datetime

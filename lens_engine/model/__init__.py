@@ -1,7 +1,7 @@
 """How a language model is asked: log-probabilities of label words after prompts. What a model is comes in below.
 
 base                      the contract `LabelScorer`, and what a scorer may also do
-asking, labels            tasks as turns or as text; label words as a trie of tokens
+labels                    label words as a trie of tokens, and what ends them
 limits, interruption      what a model cannot answer, and how it is stopped
 tokenization, spending    tokens and money
 score_cache               scores kept on disk

@@ -285,7 +285,7 @@ class Task:
 # log p(longer word) = log p(shorter word) + log p(rest), so where the tokens of one label word begin those of another,
 # the longer word is never the likelier one. What follows a label word in a demonstration tells the two apart: the text
 # of the template after `{label}`, and then the separator. So all label words of such a task are scored with the same
-# beginning of it (`scoring.labels` finds how much of it is needed).
+# beginning of it (`lens_engine/model/labels.py` finds how much of it is needed).
 @dataclass(frozen=True, init=False)
 class EndedTask(Task):
     """A task whose spans are each label word with what ends it. Prompts are those of the task without it."""

@@ -1,11 +1,11 @@
 """A run, from its checkpoint to its result: propose, judge, choose, report.
 
-setup      what the run is made with, and its price
-propose    the prompts that are compared
-judge      the judging rows after each of them
-table      the answers of all contenders
-choose     the best of them, and what to expect of it
-report     the result
+preparation  what the run is made with, and its price
+propose      the prompts that are compared
+judge        the judging rows after each of them
+table        the answers of all contenders
+choose       the best of them, and what to expect of it
+report       the result
 """
 
 import hashlib

@@ -21,12 +21,12 @@ from app.store.queue import JobQueue
 from lens_engine.result import SelectionResult
 from tests.api_keys import make_keys
 from tests.integration.samples import make_bag_of_words, make_result, make_submission
-from worker.execution import execute_claimed
+from worker.execution import claim_and_execute
 
 
 def execute_job(job_id: str, settings: Settings) -> bool:
     """Run this job, whoever's turn it is. Returns False if it is running already or finished."""
-    return execute_claimed(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
+    return claim_and_execute(settings, lambda session: claims.claim_job(session, job_id, settings.lease_seconds))
 
 
 @pytest.fixture(scope="package")

@@ -4,7 +4,7 @@ Prompts are turns (`lens_engine.prompt.chat`). The value of a label is the logar
 listed tokens that, without the spaces around them, equal the label's answer: its word, or the first token of a word
 that the model writes in several. Beginnings of an answer ("Bil" of "Bill") are not added: they belong to other ways of
 writing it, and adding them changed 5 to 10 % of the likeliest labels. A label that is not listed gets the smallest
-listed value, which is an upper bound (see `scoring.floors`).
+listed value, which is an upper bound (see `lens_engine/model/limits.py`).
 """
 
 import json
