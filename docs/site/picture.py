@@ -10,8 +10,10 @@ CELLS, PICTURE = Path("docs/results/few_rows.csv"), Path("docs/images/few-rows.s
 WAYS = {
     ("first", None): "first choice of Lens",
     ("prompt", "prompt"): "its prompt",
+    ("prompt", "probabilities"): "its prompt, corrected",
     ("classifier", None): "its classifier",
     ("random", "prompt"): "random examples",
+    ("random", "probabilities"): "random, corrected",
     ("zero_shot", "prompt"): "no examples",
     ("embeddings", None): "sentence embeddings",
     ("words", None): "word counting",
@@ -20,7 +22,7 @@ WAYS = {
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _NAMES = 44, 16, 400, 260, 190
 _APART = 15  #: least distance of two names
-_COLOURS = ("#1a7f37", "#0969da", "#8250df", "#bc4c00", "#cf222e", "#6e7781", "#9a6700")
+_COLOURS = ("#1a7f37", "#0969da", "#54aeff", "#8250df", "#bc4c00", "#e09b13", "#cf222e", "#6e7781", "#9a6700")
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1f2328}.grid{stroke:#8c959f55}polyline{fill:none;stroke-width:2}"
     ".first{stroke-width:4}@media(prefers-color-scheme:dark){text{fill:#e6edf3}}"

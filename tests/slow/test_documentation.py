@@ -108,9 +108,9 @@ def test_figures_of_few_rows_are_those_of_the_runs() -> None:
     cells = picture.read_cells(ROOT / "docs/results/few_rows.csv")
     assert read(ROOT / "docs/images/few-rows.svg") == picture.draw(cells)
     rows = table_after(ROOT / "docs/results.md", "## Few rows")
-    ways = ("first", "classifier", "prompt", "random", "embeddings", "words", "zero_shot")
-    for row, way in zip(rows, ways, strict=True):
-        use = "prompt" if way in ("prompt", "random", "zero_shot") else None
+    twice = [(way, use) for way in ("prompt", "random", "zero_shot") for use in ("prompt", "probabilities")]
+    ways = [("first", None), ("classifier", None), *twice[:4], ("embeddings", None), ("words", None), *twice[4:]]
+    for row, (way, use) in zip(rows, ways, strict=True):
         assert row == [f"{mean:.3f}" for mean in picture.average(cells, way, use).values()], way
     first = [cell for cell in cells if cell["contender"] == "first"]
     errors = [[float(one["estimate"]) - float(one["test"]) for one in first if one["rows"] == n] for n in SIZES]
