@@ -125,8 +125,10 @@ def test_figures_of_honesty_are_those_of_the_choices() -> None:
         own = [{name: float(cell[name]) for name in _FIGURES} for cell in cells if cell["rows"] == n]
         means = [100 * fmean(one[name] - one["test"] for one in own) for name in ("estimate", "naive")]
         held = round(100 * fmean(one["low"] <= one["test"] <= one["high"] for one in own))
+        uses = [[one for one in cells if one["rows"] == n and one["use"] == use] for use in ("prompt", "probabilities")]
+        right = [[f"{fmean(float(one[way]) for one in of):.3f}" for of in uses] for way in ("test", "random", "none")]
         shown = [row[place] for row in table_after(ROOT / "docs/results.md", "From this table")]
-        assert shown == [*(f"{mean:.1f}" for mean in means), str(held)]
+        assert shown == [*(f"{mean:.1f}" for mean in means), str(held), *map("; ".join, right)]
 
 
 def test_pages_show_the_same_demonstration() -> None:
