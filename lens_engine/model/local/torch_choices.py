@@ -75,7 +75,7 @@ def _cores() -> tuple[str, ...]:
 
 
 def _digest_own_sources() -> str:
-    """SHA-256 of the source files of `scoring`: a changed executor may change bits within one version."""
+    """SHA-256 of the source files of this room: a changed executor may change bits within one version."""
     here = Path(__file__).parent
     digest = hashlib.sha256()
     for file in sorted(here.rglob("*.py")):
