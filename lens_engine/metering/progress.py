@@ -20,8 +20,7 @@ class Progress:
     steps: int
     pairs_done: int
     pairs_total: int
-    """Planned, and at most `budget.max_pairs`; the run usually scores fewer, because halving and repeated children save
-    pairs."""
+    """At most, and no more than `budget.max_pairs`. It falls as a step of the run ends that has saved pairs."""
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None
