@@ -18,7 +18,7 @@ from lens_engine.types import Phase
 
 _LOADING = "Loading the model …"
 
-_STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE,), "Test": (Phase.TEST,)}
+_STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE, Phase.FIT), "Test": (Phase.TEST,)}
 """The steps that a page shows after reading, and the phases of each."""
 
 _STATES = ("now", "stopped here", "stopped early", "done", "did not run", "to come")
@@ -143,6 +143,7 @@ def _list_phases(job: Job, progress: ProgressOut | None, num_rows: int) -> Itera
     searches = num_rows >= SEARCH_FROM and StoredSpec.model_validate(job.spec).config.rows.search > 0
     left_out = {Phase.FILTER, Phase.SEARCH} if not searches else set[Phase]()
     left_out |= {Phase.TEST} if job.test_dataset_id is None else set()
+    left_out |= {Phase.FIT} - ({progress.phase, progress.cut_off} if progress is not None else set())
     states = dict(_list_states(job, progress, [one for one in Phase if one not in left_out]))
     began = progress is not None or job.status == Status.SUCCEEDED
     yield "Read", "done" if began else "now" if job.status in (Status.RUNNING, Status.CANCELLING) else "to come"

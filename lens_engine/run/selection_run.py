@@ -126,7 +126,8 @@ class SelectionRun:
         self.meter.limits.reserve = reserve + (judging.within(judging.pairs // 2) if name == SEARCHED else Cost())
         state = self.state
         if not is_owed and not self.meter.affords(cost):
-            cut = state.cut_off or (Phase.FILTER if name == SEARCHED else Phase.JUDGE)
+            phases = {SEARCHED: Phase.FILTER, JUDGED: Phase.JUDGE}
+            cut = state.cut_off or phases.get(name, Phase.FIT)
             self.meter.standing.cut_off = cut
             done, skipped = (*state.done, name), (*state.skipped, name)
             self._advance(replace(state, done=done, skipped=skipped, cut_off=cut))
@@ -160,7 +161,7 @@ class SelectionRun:
             classifying = self._classifying
             self.meter.use_label_spans(self.setup.task.label_spans)
             if name not in _WITHOUT_MODEL:  # which come first
-                self.meter.enter(Phase.JUDGE, 1, 1)
+                self.meter.enter(Phase.FIT, 1, 1)
             made = {
                 "bag_of_words": classifying.bag_of_words,
                 "embeddings": classifying.embeddings,

@@ -150,13 +150,26 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
         ("running", {"cut_off": Phase.FILTER}, ["stopped early", "done", "now"]),
         ("cancelling", {"cut_off": Phase.SEARCH}, ["stopped early", "done", "now"]),
         ("succeeded", {"cut_off": Phase.JUDGE}, ["done", "stopped early", "done"]),
+        ("succeeded", {"cut_off": Phase.FIT}, ["done", "stopped early", "done"]),
+        ("running", {"phase": Phase.FIT}, ["done", "now", "to come"]),
         ("running", {"survivors": None}, ["done", "done", "now"]),
         ("running", {"phase": Phase.FILTER}, ["now", "to come", "to come"]),
         ("failed", {"phase": Phase.SEARCH}, ["stopped here", "to come", "to come"]),
         ("queued", {"phase": Phase.JUDGE}, ["done", "stopped here", "to come"]),
         ("succeeded", {"phase": Phase.SEARCH}, ["stopped here", "did not run", "did not run"]),
     ],
-    ids=["limit-in-filter", "stop-in-search", "limit-in-judging", "no-rounds", "filter", "failed", "crashed", "late"],
+    ids=[
+        "limit-in-filter",
+        "stop-in-search",
+        "limit-in-judging",
+        "in-fits",
+        "fits",
+        "no-rounds",
+        "filter",
+        "failed",
+        "crashed",
+        "late",
+    ],
 )
 def test_step_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
     assert list_states(status, **({"phase": Phase.TEST} | changes)) == ["done", *states]

@@ -45,6 +45,7 @@ def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
 def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
     assert describe_place(replace(PROGRESS, phase=Phase.JUDGE, step=1, steps=1)) == "Judging"
+    assert describe_place(replace(PROGRESS, phase=Phase.FIT, step=1, steps=1)) == "Fitting"
 
 
 @pytest.mark.parametrize(
