@@ -33,12 +33,9 @@ PROGRESS = Progress(
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert (
-        describe_facts(PROGRESS)
-        == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · best so far: about 83 % right"
-    )
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · now about 83 % right"
     assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(
-        " · best so far: about 83 % right (always the most frequent label: 60 %)"
+        " · now about 83 % right (always the most frequent label: 60 %)"
     )
 
 
@@ -148,7 +145,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Stopped" in last_line
-    assert "1,200/25,541 pairs · 1,850 tokens/s · best so far: about 83 % right" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · now about 83 % right" in last_line
 
 
 @pytest.mark.parametrize(
