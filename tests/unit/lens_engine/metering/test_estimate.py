@@ -19,11 +19,13 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block
 from lens_engine.model.score_cache import PairCache, RememberingScorer
+from lens_engine.presets import PRESETS
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
+from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
-from lens_engine.types import Example, LabelLogProbs, StopReason
+from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
 from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, SeveralHands, make_prefixes, make_queries
 
 MakeConfig = Callable[..., SelectionConfig]
@@ -178,8 +180,10 @@ def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
     counting = CountingScorer("small", known.count_tokens, num_layers=getattr(known, "num_layers", 0))
     priced, expected = (price_suggestion(suggest_for_rows(rows), one, lambda *_: 100.0) for one in (counting, known))
     assert priced.plans == expected.plans
-    assert priced.plans[0].cost is not None
-    assert priced.plans[0].seconds == priced.plans[0].cost.tokens / 100
+    rows_judged = prepare_run(suggest_for_rows(rows).problem, known, PRESETS["quick"])
+    prices, usual = price_run(rows_judged.setup), priced.plans[0].usual_tokens
+    assert usual == sum(cost.tokens for cost in prices.values()) - prices[Phase.JUDGE].tokens // 2
+    assert priced.plans[0].seconds == usual / 100
 
 
 def test_it_scores_nothing() -> None:
