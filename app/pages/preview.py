@@ -83,7 +83,7 @@ def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> 
 
 
 def _newest_pace(owner_id: str, model: str) -> Any:
-    """Tokens per second of the newest selection with this model."""
+    """Tokens per second of the newest selection with this model that computed some."""
     pace = Job.progress["tokens_per_second"].as_float()
     own = (Job.owner_id == owner_id, Job.model == model)
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)

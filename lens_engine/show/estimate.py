@@ -12,7 +12,7 @@ from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.verdict import advise_by_words
 from lens_engine.types import Phase
 
-_COST = "Expected cost of the run"
+_COST = "The most that the run costs"
 
 
 def list_cost_tables(estimate: CostEstimate) -> list[Table]:
