@@ -110,13 +110,6 @@ def test_without_terminal_a_stop_is_said() -> None:
     assert console.file.getvalue().splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
 
 
-def test_progress_does_not_hide_that_a_run_stops() -> None:
-    bar, rich_bar = make_bar()
-    stop(bar)
-    bar.on_progress(PROGRESS)
-    assert rich_bar.tasks[0].description == "Stopping"
-
-
 def stop(bar: SelectionBar) -> None:
     with bar.listening():
         signal.raise_signal(signal.SIGTERM)
@@ -130,10 +123,11 @@ def make_bar() -> tuple[SelectionBar, Bar]:
 def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> None:
     for end, completed in (("finish", 60_000), ("stop", 30_000)):
         bar, rich_bar = make_bar()
-        bar.on_progress(PROGRESS)
         stop(bar)
-        getattr(bar, end)("Ended")
+        bar.on_progress(PROGRESS)
         [task] = rich_bar.tasks
+        assert task.description == "Stopping"
+        getattr(bar, end)("Ended")
         assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)
 
 

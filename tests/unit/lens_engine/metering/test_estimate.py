@@ -26,20 +26,17 @@ from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
-from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, SeveralHands, make_prefixes, make_queries
+from tests.unit.lens_engine.metering.test_meter import (
+    SPANS,
+    ChunkRecorder,
+    Clock,
+    SeveralHands,
+    make_prefixes,
+    make_queries,
+)
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
-
-
-class Clock:
-    """Shows `seconds`, which each call of a scorer moves on."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 CALLS = 5
@@ -82,7 +79,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
     problem, clock = make_planted_problem(), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += (100.0, 5.0, 2.0, 30.0)[call]
+        clock.now += (100.0, 5.0, 2.0, 30.0)[call]
 
     scorer = TableScorer(before_call=pass_time)
     rows = deal_rows(problem, make_config())
@@ -94,7 +91,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
     assert first * few < prefixes * queries
     # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
     assert pace == prefixes * (7 + 6 * queries) / 2.0
-    assert clock.seconds == 137.0
+    assert clock.now == 1137.0
 
 
 def test_pace_is_measured_and_not_remembered(
@@ -117,7 +114,7 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
     problem, clock = make_planted_problem(4000), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += seconds if 1 <= call <= 3 else 0.0
+        clock.now += seconds if 1 <= call <= 3 else 0.0
 
     scorer = TableScorer(before_call=pass_time)
     rows = deal_rows(problem, make_config(rows={"search": 400}))
@@ -151,7 +148,7 @@ def test_pace_of_several_workers_is_that_of_all_of_them(
             return (self.score(block.prefixes, block.queries, label_spans) for block in blocks)
 
     def move(call: int) -> None:
-        clock.seconds += float(call % 2)
+        clock.now += float(call % 2)
 
     problem, clock = make_planted_problem(), Clock()
     rows = deal_rows(problem, make_config())
