@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine import estimate_cost
-from lens_engine.config import BudgetOptions, SelectionConfig
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, NonFiniteScore, PromptTooLong
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.estimate import CountingScorer, measure_pace
-from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block
@@ -25,12 +23,11 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
-from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
+from lens_engine.types import Example, LabelLogProbs, Phase
 from tests.unit.lens_engine.metering.test_meter import (
     SPANS,
     ChunkRecorder,
     Clock,
-    SeveralHands,
     make_prefixes,
     make_queries,
 )
@@ -191,7 +188,6 @@ def test_it_scores_nothing() -> None:
 
 
 MakeMeter = Callable[..., Meter]
-PREFIXES, QUERIES = make_prefixes([0, 7000, 20, 3000, 3000, 9000, 4]), make_queries([9, 5, 400, 20, 5, 3, 2])
 
 
 @settings(deadline=None)
@@ -216,24 +212,6 @@ def test_chunks_have_every_pair_once_in_order_and_stay_within_their_tokens(
     for chunk, columns in scorer.chunks:
         asked = sum(len(prefix[0].split()) + len(query.split()) for prefix, query in zip(chunk, columns, strict=True))
         assert asked <= CHUNK_TOKENS["cpu"] or len(chunk) == 1
-
-
-@pytest.mark.parametrize("num_workers", [1, 2, 100])
-@pytest.mark.parametrize("limit", [2, 3, 4, 6, 7])
-def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
-    limit: int, num_workers: int, make_meter: MakeMeter, make_listener: Callable[..., object]
-) -> None:
-    scorer, listener = SeveralHands(num_workers), make_listener()
-    meter = make_meter(scorer, budget=BudgetOptions(max_pairs=limit), listener=listener)
-    ends = [3, 5, 6, 7]  # pairs done after each chunk
-
-    with pytest.raises(Stopped) if limit < 7 else nullcontext() as stopped:
-        meter.score_pairs(PREFIXES, QUERIES)
-
-    assert stopped is None or stopped.value.reason is StopReason.BUDGET
-    done = [end for end in ends if end <= limit]
-    assert [progress.pairs_done for progress in listener.seen] == done  # type: ignore[attr-defined]
-    assert meter.spent.pairs == scorer.num_pairs == max(done, default=0)
 
 
 def test_pair_with_a_nan_is_named(make_meter: MakeMeter) -> None:
