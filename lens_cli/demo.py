@@ -101,7 +101,7 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         answers = client.prompts.classify(_NAME, list(NEW_INPUTS))
         assert isinstance(answers, Classified)
         for text, one in zip(NEW_INPUTS, answers.answers, strict=True):
-            console.print(Text(show_answer(text, one.label, one.probability or 0.0)))
+            console.print(Text(show_answer(text, str(one.label), one.probability or 0.0)))
         if verbose:
             rendered = client.prompts.render(_NAME, NEW_INPUTS[0])
             console.print(f"\nThe prompt for the first, by POST /prompts/{_NAME}/render:", style="bold")
