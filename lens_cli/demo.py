@@ -34,6 +34,7 @@ DEMO_ENVIRONMENT = {
 
 _NAME = SAMPLE.replace("_", "-")
 _LOOK_SECONDS = 0.5
+_UNSURE = 0.6  # the probability below which an answer is marked
 _PROGRESS = TypeAdapter(Progress)
 
 
@@ -82,7 +83,7 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
         selection_id = client.selections.submit(train, test=test, spec=DEMO_SPEC).id
         page = f"{stack.url}/pages/selections/{selection_id}"
-        console.print(f"Page: {page}", soft_wrap=True)
+        console.print(f"Page, while this runs: {page}", soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
@@ -100,7 +101,7 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         answers = client.prompts.classify(_NAME, list(NEW_INPUTS))
         assert isinstance(answers, Classified)
         for text, one in zip(NEW_INPUTS, answers.answers, strict=True):
-            console.print(Text(f"  {one.label:9}{one.probability or 0.0:.0%}  {text}"))
+            console.print(Text(show_answer(text, str(one.label), one.probability or 0.0)))
         if verbose:
             rendered = client.prompts.render(_NAME, NEW_INPUTS[0])
             console.print(f"\nThe prompt for the first, by POST /prompts/{_NAME}/render:", style="bold")
@@ -108,6 +109,11 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
     console.print("\nYour own file:  . .venv/bin/activate; lens select FILE.csv --report report.html")
     console.print("In a browser:   lens up")
     return page
+
+
+def show_answer(text: str, label: str, probability: float) -> str:
+    """An answer beside its text."""
+    return f"  {label:9}{probability:4.0%} {'unsure' if round(probability, 2) < _UNSURE else '':6}  {text}"
 
 
 def _follow(selection: Selection, bar: SelectionBar, stack: Stack) -> None:

@@ -112,7 +112,8 @@ class Phase(StrEnum):
 
     FILTER = "filter"  #: LENS, stage 1: progressive filtering by InfoScore
     SEARCH = "search"  #: LENS, stage 2: diversity-guided beam search
-    JUDGE = "judge"  #: judging every contender on the judging rows, and fitting classifiers
+    JUDGE = "judge"  #: judging every prompt on the judging rows
+    FIT = "fit"  #: fitting the classifiers that read the model
     TEST = "test"  #: asking what was chosen for the test rows
 
 

@@ -3,22 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 from typing import Any
-
-from markupsafe import Markup
 
 from app.lifecycle.spec import StoredSpec
 from app.selections.schemas import ProgressOut, QueueOut, present_progress
 from app.store.tables import Event, Job, Status
 from lens_engine.prompt.wording import show_count
 from lens_engine.rows.dealing import SEARCH_FROM
-from lens_engine.show.charts import Step, draw_curve
 from lens_engine.types import Phase
 
 _LOADING = "Loading the model …"
 
-_STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE,), "Test": (Phase.TEST,)}
+_STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE, Phase.FIT), "Test": (Phase.TEST,)}
 """The steps that a page shows after reading, and the phases of each."""
 
 _STATES = ("now", "stopped here", "stopped early", "done", "did not run", "to come")
@@ -53,7 +49,6 @@ class Run:
     progress: ProgressOut | None
     phases: tuple[tuple[str, str], ...]  #: name and state: done, now, to come, or that it did not run to its end
     elapsed: float  #: seconds since the attempt began; 0 before
-    curve: Markup | None
     notes: tuple[Note, ...]  #: newest first
 
     @property
@@ -68,15 +63,14 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_
         events: of the job, oldest first.
         num_rows: of its dataset.
     """
-    steps, progress = _list_steps(events), present_progress(job)
-    sentence, is_trouble = _say_status(job, place, _goes_on(job, steps))
+    progress = present_progress(job)
+    sentence, is_trouble = _say_status(job, place, _goes_on(job, _list_steps(events)))
     return Run(
         sentence=sentence,
         is_trouble=is_trouble,
         progress=progress,
         phases=tuple(_list_phases(job, progress, num_rows)),
         elapsed=0.0 if job.started_at is None else (datetime.now(UTC) - job.started_at).total_seconds(),
-        curve=_draw_expected(progress, steps),
         notes=tuple(_list_notes(events))[::-1],
     )
 
@@ -143,6 +137,7 @@ def _list_phases(job: Job, progress: ProgressOut | None, num_rows: int) -> Itera
     searches = num_rows >= SEARCH_FROM and StoredSpec.model_validate(job.spec).config.rows.search > 0
     left_out = {Phase.FILTER, Phase.SEARCH} if not searches else set[Phase]()
     left_out |= {Phase.TEST} if job.test_dataset_id is None else set()
+    left_out |= {Phase.FIT} - ({progress.phase, progress.cut_off} if progress is not None else set())
     states = dict(_list_states(job, progress, [one for one in Phase if one not in left_out]))
     began = progress is not None or job.status == Status.SUCCEEDED
     yield "Read", "done" if began else "now" if job.status in (Status.RUNNING, Status.CANCELLING) else "to come"
@@ -164,14 +159,6 @@ def _list_states(job: Job, progress: ProgressOut | None, order: list[Phase]) -> 
             yield phase, "stopped here"
         else:
             yield phase, "stopped early" if phase == progress.cut_off else "done"
-
-
-def _draw_expected(progress: ProgressOut | None, steps: Sequence[Mapping[str, Any]]) -> Markup | None:
-    """What was expected of the best, over all attempts that went on from each other."""
-    told = [step for step in steps if step.get("expected_accuracy") is not None]
-    pairs = accumulate((step.get("pairs_done") or 0 for step in told), max)
-    points = [Step(reached, step["expected_accuracy"]) for reached, step in zip(pairs, told, strict=True)]
-    return draw_curve(points, planned=None if progress is None else progress.pairs_total) if points else None
 
 
 _MOVES = {"succeeded": "It is done.", "failed": "It failed.", "cancelled": "It was stopped."}

@@ -83,7 +83,7 @@ def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> 
 
 
 def _newest_pace(owner_id: str, model: str) -> Any:
-    """Tokens per second of the newest selection with this model."""
+    """Tokens per second of the newest selection with this model that computed some."""
     pace = Job.progress["tokens_per_second"].as_float()
     own = (Job.owner_id == owner_id, Job.model == model)
     return select(pace).where(*own, pace.is_not(None)).order_by(Job.id.desc()).limit(1)
@@ -99,7 +99,7 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str, *, is_loca
         "templates": found.templates,
         "instructions": found.instructions,
         "rare": found.label_options.rare,
-        "plans": [_show_plan(plan, is_local=is_local) for plan in found.plans],
+        "plans": [_show_plan(plan, found.plans[0], is_local=is_local) for plan in found.plans],
         "preset": found.preset,
         "advice": found.advice,
         "notes": found.warnings,
@@ -111,12 +111,12 @@ _SLOW, _FAST = 400.0, 2500.0
 """Tokens per second of the bundled model on two cores, on slow machines and on fast ones."""
 
 
-def _show_plan(plan: PresetPlan, *, is_local: bool) -> dict[str, Any]:
+def _show_plan(plan: PresetPlan, quick: PresetPlan, *, is_local: bool) -> dict[str, Any]:
     cost, lasts = plan.cost, None
     if plan.seconds:
         lasts = (plan.seconds, plan.seconds)
-    elif cost is not None and is_local:
-        lasts = (cost.tokens / _FAST, cost.tokens / _SLOW)
+    elif plan.usual_tokens is not None and is_local:
+        lasts = (plan.usual_tokens / _FAST, plan.usual_tokens / _SLOW)
     return {
         "preset": plan.preset,
         "refusal": plan.refusal,
@@ -124,5 +124,6 @@ def _show_plan(plan: PresetPlan, *, is_local: bool) -> dict[str, Any]:
         "pairs": cost and cost.pairs,
         "tokens": cost and cost.tokens,
         "lasts": lasts,
+        "times": (plan.usual_tokens or 0) / quick.usual_tokens if quick.usual_tokens else 0,  # as much work as quick
         "usd": plan.bill and plan.bill.usd and describe_usd(plan.bill.usd),
     }

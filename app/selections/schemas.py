@@ -47,17 +47,15 @@ class ProgressOut(Outgoing):
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")
     pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
-    pairs_total: int = Field(description="Planned number of pairs of the run; at the end, the number of pairs scored.")
+    pairs_total: int = Field(description="Most pairs of the run by now; at the end, the number of pairs scored.")
     tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
-    tokens_total: int = Field(
-        description="Planned number of tokens of the run; at the end, the number of tokens scored."
-    )
+    tokens_total: int = Field(description="Most tokens of the run by now; at the end, the number of tokens scored.")
     tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
     eta_seconds: float | None = Field(
         description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
     )
     expected_accuracy: float | None = Field(
-        description="Accuracy that is expected of the best so far on new texts; null while LENS searches."
+        description="Accuracy that is expected on new texts by now; it may fall. Null while LENS searches."
     )
     survivors: int | None = Field(None, description="Number of candidates that the rounds of filtering have kept.")
     largest_class: float | None = Field(

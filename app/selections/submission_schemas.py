@@ -79,7 +79,7 @@ class SelectionSpec(Incoming):
     preset: PresetName = Field(
         default="quick",
         description="Complete configuration to start from. quick: minutes on a CPU with a small model. standard: "
-        "five to ten times the work of quick. paper: the paper's settings.",
+        "with many rows five to ten times the work of quick. paper: the paper's settings.",
     )
     options: dict[str, Any] = Field(
         default_factory=dict,

@@ -120,7 +120,7 @@ class Example(Base):
 
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'filter', 'search', 'judge', 'test'"
+_PHASES = "'filter', 'search', 'judge', 'fit', 'test'"
 
 
 class Job(Base):

@@ -83,7 +83,7 @@ class SearchOptions:
         typer.Option(
             metavar="NAME",
             help="Complete configuration to start from. quick: minutes on a CPU with a small model. "
-            "standard: five to ten times the work of quick. paper: the paper's settings.",
+            "standard: with many rows five to ten times the work of quick. paper: the paper's settings.",
         ),
     ] = "quick"
     seed: Annotated[int | None, _search(metavar="N", min=0, help="Seed of every random choice; default: 0.")] = None

@@ -74,7 +74,7 @@ class _Line:
 
 
 class SelectionBar(_Line):
-    """Shows phase, pairs, speed, time left and the best accuracy so far.
+    """Shows phase, pairs, speed, time left and what to expect by now.
 
     The bar's length follows tokens, because tokens take the time. If the output is not a terminal, each phase and each
     half minute prints one line.
@@ -195,13 +195,13 @@ def describe_place(progress: Progress) -> str:
 
 
 def describe_facts(progress: Progress) -> str:
-    """List pairs, speed, time left and best accuracy, as far as known."""
+    """List pairs, speed, time left and what to expect, as far as known."""
     facts = [f"{progress.pairs_done:,}/{progress.pairs_total:,} pairs"]
     if progress.tokens_per_second is not None:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
     if progress.eta_seconds:
         facts.append(f"{describe_seconds(progress.eta_seconds)} left")
-    return " · ".join([*facts, *filter(None, [progress.best_accuracy])])
+    return " · ".join([*facts, *filter(None, [progress.expectation])])
 
 
 class _OnStderr(logging.Handler):

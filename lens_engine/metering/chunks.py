@@ -107,18 +107,27 @@ _MOST_SHARE = 0.99  # tokens are estimated, and a chunk is done when its scores 
 
 
 class Pace:
-    """Tokens that one attempt computed, by the time. Tokens found in a cache are left out.
+    """Tokens that one attempt computed, by the time that they took. What a cache had is left out, with its time.
 
-    Of the chunk that a scorer without workers computes, the part that is known to be done counts. Until more of it is,
-    the pace stays as it is. Of other scorers nothing is known before a chunk is done.
+    Of the chunk that a scorer without workers computes, the part counts that was known to be done at the last look. Of
+    other scorers nothing is known before a chunk is done.
     """
 
-    def __init__(self, scorer: LabelScorer, clock: Callable[[], float], started: float) -> None:
-        self._scorer, self._clock, self._started = scorer, clock, started
-        self._computed = 0  # tokens of finished chunks
+    def __init__(self, scorer: LabelScorer, clock: Callable[[], float]) -> None:
+        self._scorer, self._clock = scorer, clock
+        self._computed, self._seconds, self._began = 0, 0.0, clock()
+        self._of_phase = self._computed_of_phase = 0  # tokens of finished chunks
+        self._new_share = 1.0
         self._chunk, self._chunk_tokens, self._fed_before = Cost(), 1, 0
-        self._frozen: float | None = None
-        self._frozen_tokens = 0  # of the chunk, which were done when the pace was frozen
+        self._seen_tokens, self._seen_seconds = 0, 0.0  # of the chunk, at the last look
+
+    def begin_phase(self) -> None:
+        """Forget how much was found: a cache may have all prompts of one phase and none of the next."""
+        self._of_phase = self._computed_of_phase = 0
+
+    def start(self) -> None:
+        """The scorer begins to work."""
+        self._began = self._clock()
 
     def begin(self, cost: Cost, label_tokens: int) -> None:
         """A chunk is under way.
@@ -129,23 +138,23 @@ class Pace:
         self._chunk, self._chunk_tokens = cost, max(cost.tokens + cost.pairs * label_tokens, 1)
         self._fed_before = self._scorer.fed_tokens
 
-    def freeze(self) -> None:
-        """Keep the pace as it is until more of the chunk is known to be done, or it would sink meanwhile."""
-        self._frozen, self._frozen_tokens = None, self.done.tokens
-        self._frozen = self.per_second
+    def look(self) -> None:
+        """See how much of the chunk under way is done."""
+        if (tokens := self.done.tokens) > self._seen_tokens:
+            self._seen_tokens, self._seen_seconds = tokens, self._clock() - self._began
 
-    def refresh(self) -> None:
-        """Take the pace anew if more of the chunk is known to be done."""
-        if self.done.tokens > self._frozen_tokens:
-            self.freeze()
+    def end(self, tokens: int, computed: int) -> None:
+        """A chunk is done; so many of its tokens were computed, and the others found in a cache."""
+        if computed:
+            self._computed, self._seconds = self._computed + computed, self._seconds + self._clock() - self._began
+        self._of_phase, self._computed_of_phase = self._of_phase + tokens, self._computed_of_phase + computed
+        self._new_share = self._computed_of_phase / max(self._of_phase, 1)
+        self.start()
+        self.stop()
 
-    def end(self) -> None:
-        """No chunk is under way, whether it was finished or stopped."""
-        self._chunk, self._frozen, self._frozen_tokens = Cost(), None, 0
-
-    def count(self, tokens: int) -> None:
-        """Count what was computed, and not found in a cache."""
-        self._computed += tokens
+    def stop(self) -> None:
+        """No chunk is under way; what was done of one that was stopped counts no more."""
+        self._chunk, self._seen_tokens, self._seen_seconds = Cost(), 0, 0.0
 
     @property
     def done(self) -> Cost:
@@ -156,8 +165,13 @@ class Pace:
     @property
     def per_second(self) -> float | None:
         """Tokens per second; None before anything was computed."""
-        if self._frozen is not None:
-            return self._frozen
-        elapsed = self._clock() - self._started
-        done = self._computed + self.done.tokens
-        return done / elapsed if done > 0 and elapsed > 0 else None
+        tokens, seconds = self._computed + self._seen_tokens, self._seconds + self._seen_seconds
+        return tokens / seconds if tokens > 0 and seconds > 0 else None
+
+    def time(self, tokens: int) -> float | None:
+        """Seconds that this work takes, if as large a share of it must be computed as in this phase so far.
+
+        None if that is unknown: before anything was computed, and while all of a phase is found.
+        """
+        pace = self.per_second
+        return tokens * self._new_share / pace if pace and (self._new_share or not tokens) else None

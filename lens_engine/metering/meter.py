@@ -54,7 +54,7 @@ class Meter:
         """The arguments are fields of `limits`, which says their units."""
         money, now = Money(self.scorer, self.label_spans, budget.max_cost), self.clock()
         self.limits = Limits(budget, money, self.clock, now, deadline, last_moment, reserve)
-        self.pace, self.lengths = Pace(self.scorer, self.clock, now), SegmentLengths(self.scorer)
+        self.pace, self.lengths = Pace(self.scorer, self.clock), SegmentLengths(self.scorer)
         self._reported_at, self._pairs_found = now, self.scorer.pairs_found
 
     def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0, refused: int = 0) -> None:
@@ -68,6 +68,8 @@ class Meter:
 
     def enter(self, phase: Phase, step: int, steps: int) -> None:
         """Begin step `step` (from 1) of a phase with `steps` steps, and tell the listener."""
+        if phase is not self.standing.phase:
+            self.pace.begin_phase()
         self.standing.phase, self.standing.step, self.standing.steps = phase, step, steps
         self._report()
 
@@ -132,12 +134,9 @@ class Meter:
             block = queries[start : start + _STATES_QUERIES]
             cost = Cost(len(block), held + sum(map(self.lengths.count, block)))
             self._check(cost)
-            self.pace.freeze()
-            try:
-                with interrupted_by(self._heed_stop):
-                    found.append(self.scorer.states(prefix, block, layers))
-            finally:
-                self.pace.end()
+            self.pace.start()
+            with interrupted_by(self._heed_stop):
+                found.append(self.scorer.states(prefix, block, layers))
             self._count(cost, computed=cost.tokens)
         return np.concatenate(found, axis=2)
 
@@ -167,28 +166,24 @@ class Meter:
                     return
                 taken.append(chunks.popleft())
                 self.pace.begin(taken[-1].cost, label_tokens)
-                if len(taken) == 1:
-                    self.pace.freeze()
                 yield taken[-1].block
 
+        self.pace.start()
         try:
             for scores in self.scorer.score_blocks(take(), self.label_spans):
                 chunk = taken.popleft()
                 num_found = self._count_found()
-                self.pace.end()
                 known = round(chunk.cost.tokens * min(num_found / max(chunk.cost.pairs, 1), 1.0))
                 self._count(chunk.cost, computed=chunk.cost.tokens - known, refused=count_refused(scores))
-                if taken:
-                    self.pace.freeze()
                 yield chunk, scores
         finally:
-            self.pace.end()  # also one that was stopped
+            self.pace.stop()
         if reason is not None:
             raise Stopped(reason)
 
     def _heed_stop(self) -> None:
         """Let the listener or a time limit stop the chunk under way: it may take minutes, here or at a server."""
-        self.pace.refresh()
+        self.pace.look()
         asked = self.listener.stop_requested()
         if asked is None and self.limits.is_late(self.pace.per_second):
             asked = StopReason.BUDGET
@@ -219,13 +214,13 @@ class Meter:
         """Count work; `computed` of its tokens were found in no cache."""
         self.spent, self.refused = self.spent + cost, self.refused + refused
         check_refused(self.refused, max(self.spent.pairs, self.planned.pairs), self.scorer.identity.model)
-        self.pace.count(computed)
+        self.pace.end(cost.tokens, computed)
         self._report()
 
     def _report(self, under_way: Cost = NO_COST) -> None:
         """Tell the listener; `under_way` is the part of a chunk that is done but not counted yet."""
         self._reported_at, pace = self.clock(), self.pace.per_second
         planned, spent = self.planned.within(self.limits.budget.max_pairs), self.spent + under_way
-        left = max(planned.tokens - spent.tokens, 0)
-        seconds = self.limits.cut_seconds(left / pace) if pace else None
+        left = self.pace.time(max(planned.tokens - spent.tokens, 0))
+        seconds = None if left is None else self.limits.cut_seconds(left)
         self.listener.on_progress(self.standing.describe(spent, planned, pace, seconds))

@@ -20,25 +20,25 @@ class Progress:
     steps: int
     pairs_done: int
     pairs_total: int
-    """Planned, and at most `budget.max_pairs`; the run usually scores fewer, because halving and repeated children save
-    pairs."""
+    """At most, and no more than `budget.max_pairs`. It falls as a step of the run ends that has saved pairs."""
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None
     eta_seconds: float | None
-    expected_accuracy: float | None  #: of the best so far, without the optimism of choosing; None while LENS searches
+    expected_accuracy: float | None
+    """Of the best by now, without the optimism of choosing, so it may fall; None while LENS searches."""
     survivors: int | None = None  #: candidates that the rounds of filtering so far have kept
     largest_class: float | None = None  #: share of the largest class among the judging rows
     cut_off: Phase | None = None  #: phase in which a limit or a stop ended the search
 
     @property
-    def best_accuracy(self) -> str:
-        """How often the best is expected to be right, as per cent; nothing before it is known."""
+    def expectation(self) -> str:
+        """How often the best is expected to be right by now, as per cent; nothing before it is known."""
         if self.expected_accuracy is None:
             return ""
         share = self.largest_class
         largest = "" if share is None else f" (always the most frequent label: {show_percent(share)} %)"
-        return f"best so far: about {show_percent(self.expected_accuracy)} % right{largest}"
+        return f"now about {show_percent(self.expected_accuracy)} % right{largest}"
 
     def at_end(self) -> Self:
         """The progress when the run has done all its work: what was scored is the total, and no time is left."""
@@ -124,7 +124,7 @@ def is_notebook() -> bool:
 
 
 class TerminalBar:
-    """Shows phase, tokens, speed, time left and the best accuracy so far."""
+    """Shows phase, tokens, speed, time left and what to expect by now."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -133,7 +133,7 @@ class TerminalBar:
     def on_progress(self, progress: Progress) -> None:
         steps = f" {progress.step}/{progress.steps}" if progress.steps > 1 else ""
         self._bar.set_description(f"{progress.phase.value}{steps}", refresh=False)
-        self._bar.set_postfix_str(progress.best_accuracy, refresh=False)
+        self._bar.set_postfix_str(progress.expectation, refresh=False)
         self._bar.total = max(progress.tokens_total, 1)
         if not self._is_begun:
             self._is_begun = True

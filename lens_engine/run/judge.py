@@ -161,10 +161,11 @@ def plan_rungs_of_judging(num_rows: int, num_prompts: int) -> list[Rung]:
     ]
 
 
-def price_judging(setup: Setup, proposals: Sequence[Proposal]) -> Cost:
-    """The most that the judging costs, if what goes is what is cheap."""
-    total = Cost()
-    for rung in plan_rungs_of_judging(len(setup.rows.judging), len(proposals)):
-        costs = [price_prompt(setup, one, rung.end - rung.start) for one in proposals]
+def price_judging(setup: Setup, proposals: Sequence[Proposal], state: Judging | None = None) -> Cost:
+    """The most that the judging costs, or what is left of it in this state, if what goes is what is cheap."""
+    state, total = state or Judging({}, tuple(range(len(proposals)))), Cost()
+    for rung in plan_rungs_of_judging(len(setup.rows.judging), len(proposals))[state.rungs_done :]:
+        todo = [proposals[one] for one in state.left if len(state.cells.get(one, ())) < rung.end]
+        costs = [price_prompt(setup, one, rung.end - rung.start) for one in todo]
         total = sum(sorted(costs, key=lambda cost: -cost.tokens)[: rung.permutations], total)
     return total

@@ -177,7 +177,7 @@ def prepare_run(
         reserve=price_test(setup),
         **ends._asdict(),
     )
-    return PreparedRun(problem, setup, meter, prices[Phase.JUDGE])
+    return PreparedRun(problem, setup, meter, prices[Phase.JUDGE] + prices.get(Phase.FIT, Cost()))
 
 
 def deal_within_budget(problem: Problem, config: SelectionConfig) -> DealtRows:
@@ -249,10 +249,11 @@ def price_run(setup: Setup) -> dict[Phase, Cost]:
     """What each phase costs at most; see `CostEstimate`."""
     any_set = tuple(range(len(setup.lens_rows.candidates)))[: setup.rows.quotas.num_demonstrations]
     proposals = propose(setup, Findings(finalists=(any_set,) * MOST_FINALISTS if any_set else ()), None)
-    judging = sum(list_classifier_steps(setup).values(), price_judging(setup, proposals))
+    fitting = sum(list_classifier_steps(setup).values(), Cost())
     search = Lens(setup).price() if setup.rows.search else {}
     test = {Phase.TEST: price_test(setup)} if setup.rows.test else {}
-    return {**search, Phase.JUDGE: judging, **test}
+    fit = {Phase.FIT: fitting} if fitting.pairs else {}
+    return {**search, Phase.JUDGE: price_judging(setup, proposals), **fit, **test}
 
 
 def list_classifier_steps(setup: Setup) -> dict[str, Cost]:

@@ -31,9 +31,9 @@ from lens_engine.rows.problem import digest_examples
 from lens_engine.run.choices import Choices, Found
 from lens_engine.run.choose import BAGS, FEW_BAGS
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.judge import Judge, Judging, ask_prompts
+from lens_engine.run.judge import Judge, Judging, ask_prompts, price_judging
 from lens_engine.run.preparation import PreparedRun, check_budget, list_classifier_steps, price_test
-from lens_engine.run.propose import Proposal, propose
+from lens_engine.run.propose import Proposal, price_prompt, propose
 from lens_engine.run.report import build_result
 from lens_engine.run.state import UNREADABLE, Checkpoint, CheckpointStore, RunState, TestedFigures
 from lens_engine.run.table import Table
@@ -126,7 +126,8 @@ class SelectionRun:
         self.meter.limits.reserve = reserve + (judging.within(judging.pairs // 2) if name == SEARCHED else Cost())
         state = self.state
         if not is_owed and not self.meter.affords(cost):
-            cut = state.cut_off or (Phase.FILTER if name == SEARCHED else Phase.JUDGE)
+            phases = {SEARCHED: Phase.FILTER, JUDGED: Phase.JUDGE}
+            cut = state.cut_off or phases.get(name, Phase.FIT)
             self.meter.standing.cut_off = cut
             done, skipped = (*state.done, name), (*state.skipped, name)
             self._advance(replace(state, done=done, skipped=skipped, cut_off=cut))
@@ -160,7 +161,7 @@ class SelectionRun:
             classifying = self._classifying
             self.meter.use_label_spans(self.setup.task.label_spans)
             if name not in _WITHOUT_MODEL:  # which come first
-                self.meter.enter(Phase.JUDGE, 1, 1)
+                self.meter.enter(Phase.FIT, 1, 1)
             made = {
                 "bag_of_words": classifying.bag_of_words,
                 "embeddings": classifying.embeddings,
@@ -178,17 +179,20 @@ class SelectionRun:
         if not rows:
             return
         found = self._find(FEW_BAGS)
+        prompts = [one for one in found.list_tested_prompts() if one not in self.state.tested]
+        classifiers = [one for one in found.list_tested_classifiers() if one not in self.state.tested_classifiers]
+        read = [one for place in classifiers for one in self.state.candidates[place].classifier.prompts]
+        costs = [price_prompt(self.setup, self.proposals[place], len(rows)) for place in prompts]
+        costs += [self.setup.prices.judging(1, len(rows), len(one.rows)) for one in read]
+        self.meter.planned = sum(costs, self.meter.spent)
         self.meter.enter(Phase.TEST, 1, 1)
-        for place in found.list_tested_prompts():
-            if place not in self.state.tested:
-                (scores,) = ask_prompts(self.setup, self.meter, [self.proposals[place]], rows)
-                self._advance(replace(self.state, tested={**self.state.tested, place: scores}))
+        for place in prompts:
+            (scores,) = ask_prompts(self.setup, self.meter, [self.proposals[place]], rows)
+            self._advance(replace(self.state, tested={**self.state.tested, place: scores}))
         self.meter.use_label_spans(self.setup.task.label_spans)
-        for place in found.list_tested_classifiers():
-            if place not in self.state.tested_classifiers:
-                figures = TestedFigures.of(self._classifying.test(self.state.candidates[place]))
-                tested = {**self.state.tested_classifiers, place: figures}
-                self._advance(replace(self.state, tested_classifiers=tested))
+        for place in classifiers:
+            figures = TestedFigures.of(self._classifying.test(self.state.candidates[place]))
+            self._advance(replace(self.state, tested_classifiers={**self.state.tested_classifiers, place: figures}))
 
     @cached_property
     def _classifying(self) -> Classifying:
@@ -233,10 +237,12 @@ class SelectionRun:
         self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache, self.state.refused)
         self.meter.limits.money.resume(self.state.paid)
         self.meter.standing.cut_off = self.state.cut_off
+        self._reprice()
 
     def _advance(self, state: RunState) -> None:
         meter = self.meter
         rungs = None if self.state.judging is None else self.state.judging.rungs_done
+        is_step_over = state.done != self.state.done
         self.state = replace(
             state,
             spent=meter.spent,
@@ -247,11 +253,24 @@ class SelectionRun:
         )
         if state.judging is not None and state.judging.rungs_done != rungs:
             self._show_best(FEW_BAGS)
+            is_step_over = True
+        if is_step_over:
+            self._reprice()
         if state.lens is not None:
             filtering = state.lens.filtering
             meter.standing.survivors = len(filtering.survivors) if filtering.rounds_done else None
         if state.cut_off is None or self._has_something:  # with a larger budget the run begins again
             self.store.save(self._pack())
+
+    def _reprice(self) -> None:
+        """Take what was saved off the plan, once the search is over."""
+        done, setup = self.state.done, self.setup
+        if SEARCHED not in done:
+            return
+        left = [cost for name, cost in list_classifier_steps(setup).items() if name not in done]
+        left += [] if JUDGED in done else [price_judging(setup, self.proposals, self.state.judging)]
+        left += [] if TESTED in done else [price_test(setup)]
+        self.meter.planned = sum(left, self.meter.spent)
 
     def _pack(self) -> Checkpoint:
         identity, standing = self.meter.scorer.identity, self.meter.standing

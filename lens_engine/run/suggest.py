@@ -27,7 +27,7 @@ from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.show.verdict import advise_by_words
-from lens_engine.types import Example
+from lens_engine.types import Example, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +200,12 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer, measure: Measu
         asked = TaskRecord.of(task)
         if pace is None:
             pace = measure(prepared.setup.rows, task, scorer)
-        cost = sum(price_run(prepared.setup).values(), Cost())
-        seconds, label_spans = cost.tokens / pace if pace else None, task.label_spans
+        prices, label_spans = price_run(prepared.setup), task.label_spans
+        cost = sum(prices.values(), Cost())
+        usual = cost.tokens - prices[Phase.JUDGE].tokens // 2
+        seconds = usual / pace if pace else None
         bill = None if spending is None else scorer.bill(cost.pairs, cost.prompt_tokens, label_spans, cost.prefixes)
-        plans.append(replace(plan, cost=cost, seconds=seconds, bill=bill))
+        plans.append(replace(plan, cost=cost, usual_tokens=usual, seconds=seconds, bill=bill))
     sample = None if spending is None or before is None else spending.paid - before
     return replace(suggestion, plans=tuple(plans), sample=sample, asked=asked)
 

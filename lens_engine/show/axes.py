@@ -34,11 +34,6 @@ def fit_shares(values: Iterable[float], start: float, end: float) -> Axis:
     return Axis(low, high, start, end, ticks, "{:.0%}" if is_whole else "{:.1%}")
 
 
-def fit_amounts(top: float, start: float, end: float) -> Axis:
-    """An axis from 0 to an amount above it."""
-    return Axis(0.0, top, start, end, list_ticks(0.0, top), "{:,g}")
-
-
 def list_ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:
     """Round figures between the ends, at most `most`."""
     rough = (high - low) / most

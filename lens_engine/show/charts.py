@@ -7,14 +7,13 @@ forbids it.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from lens_engine.prompt.wording import shorten, show_percent, show_share
-from lens_engine.show.axes import Axis, fit_amounts, fit_shares
-from lens_engine.show.svg import WIDTH, write_frame, write_line, write_mark, write_name, write_path, write_text
+from lens_engine.show.axes import Axis, fit_shares
+from lens_engine.show.svg import WIDTH, write_frame, write_line, write_mark, write_name, write_text
 
 _LEFT, _RIGHT = 30, 344
 _TOP, _BOTTOM = 20, 190
@@ -53,13 +52,6 @@ class Bin(NamedTuple):
     probability: float  #: mean
     accuracy: float
     rows: int
-
-
-class Step(NamedTuple):
-    """What to expect of the best when a number of pairs has been scored."""
-
-    pairs: int
-    accuracy: float
 
 
 def draw_accuracies(bars: Sequence[Bar], *, name: str = "accuracies", order: bool = True) -> Markup:
@@ -140,36 +132,6 @@ def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "c
         for one in bins
     )
     return write_frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
-
-
-def draw_curve(steps: Sequence[Step], *, planned: int | None = None, name: str = "curve") -> Markup:
-    """What to expect of the best so far, against pairs scored.
-
-    Args:
-        planned: number of pairs where the axis ends; None for the last step.
-    """
-    x = fit_amounts(float(max([planned or 1, *(one.pairs for one in steps)])), _LEFT, _RIGHT)
-    y = fit_shares((one.accuracy for one in steps), _BOTTOM, _TOP)
-    marks, told = _plot(x, y, "pairs scored"), list[str]()
-    if steps:
-        best = steps[-1]
-        told.append(f"best so far: {show_percent(best.accuracy)} %")
-        line = 222 + _LINE
-        marks += [
-            write_path(_climb(steps, x, y), "chosen"),
-            write_mark(x.at(best.pairs), y.at(best.accuracy), "chosen"),
-        ]
-        marks += [write_mark(6, line - 4, "chosen"), write_text(18, line, told[0], "chosen")]
-    return write_frame(
-        name, "Right answers to expect of the best, against pairs scored", told, 230 + len(told) * _LINE, marks
-    )
-
-
-def _climb(steps: Sequence[Step], x: Axis, y: Axis) -> list[tuple[float, float]]:
-    """Corners of a line that rises at each step."""
-    places = [(x.at(one.pairs), y.at(one.accuracy)) for one in steps]
-    corners = [(later[0], earlier[1]) for earlier, later in pairwise(places)]
-    return [place for pair in zip(places, [*corners, places[-1]], strict=True) for place in pair]
 
 
 def _interval(one: Bar) -> str:

@@ -12,7 +12,7 @@ from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.verdict import advise_by_words
 from lens_engine.types import Phase
 
-_COST = "Expected cost of the run"
+_COST = "The most that the run costs"
 
 
 def list_cost_tables(estimate: CostEstimate) -> list[Table]:
@@ -69,7 +69,7 @@ def tabulate_presets(plans: Sequence[PresetPlan]) -> Table:
         _list_row("requests", [bill and bill.requests for bill in bills]),
         _list_row("tokens sent", [bill and bill.tokens for bill in bills]),
         _list_row("at most", [bill and bill.usd for bill in bills], describe_usd),
-        _list_row("time", [plan.seconds for plan in plans], describe_seconds),
+        _list_row("usual time", [plan.seconds for plan in plans], describe_seconds),
     ]
     return Table(
         title="Presets: what the rows do, and the most that a run costs",

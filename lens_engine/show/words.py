@@ -30,7 +30,13 @@ STEPS = {
 """Steps of a run, for a list of what was left out."""
 
 
-PHASES = {Phase.FILTER: "Sorting out", Phase.SEARCH: "Search", Phase.JUDGE: "Judging", Phase.TEST: "Test"}
+PHASES = {
+    Phase.FILTER: "Sorting out",
+    Phase.SEARCH: "Search",
+    Phase.JUDGE: "Judging",
+    Phase.FIT: "Fitting",
+    Phase.TEST: "Test",
+}
 """The phases of a run on a progress bar."""
 
 _MOST_CHARACTERS = 40

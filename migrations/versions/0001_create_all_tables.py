@@ -56,7 +56,7 @@ CREATE TABLE jobs (
     status varchar(20) NOT NULL DEFAULT 'queued' CONSTRAINT ck_jobs_status_known
         CHECK (status IN ('queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed')),
     phase varchar(20) CONSTRAINT ck_jobs_phase_known
-        CHECK (phase IN ('filter', 'search', 'judge', 'test')),
+        CHECK (phase IN ('filter', 'search', 'judge', 'fit', 'test')),
     progress jsonb,
     partial boolean, dtype varchar(20), digest varchar(64),
     stop_reason varchar(20) CONSTRAINT ck_jobs_stop_reason_known

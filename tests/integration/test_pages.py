@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,9 +121,10 @@ def test_frame_is_called_as_its_page_will_be(client: TestClient, path: str, titl
 def test_progress_is_said_every_ten_percent(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
     with selections.database.session_scope() as session:
-        renew_lease(session, claim, 60, PROGRESS)  # 29 % of the pairs
+        renew_lease(session, claim, 60, replace(PROGRESS, expected_accuracy=0.54))  # 29 % of the pairs
     shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
     assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
+    assert f"Now about {join_percent('54 %')} right on new texts" in shown
 
 
 def test_live_part_is_sent_only_if_it_has_changed(client: TestClient, selections: Selections) -> None:
@@ -252,6 +254,7 @@ def test_form_offers_instructions_and_its_prompt_begins_with_one(client: TestCli
     dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()["id"]
     offered = client.get("/pages/suggestion", params={"dataset": dataset}, headers=FRAGMENT).text
     assert offered.count('data-fill="instruction"') == 3
+    assert "About the same work as Quick, for so few rows." in offered
     form = {"dataset_id": dataset, "label": ["positive", "negative"], "word": ["great", "terrible"]}
     prompt = client.post("/pages/prompt", data={**form, "instruction": "Praise?"}, headers=FRAGMENT).text
     assert ">Praise?\n" in prompt

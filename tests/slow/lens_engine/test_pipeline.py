@@ -292,7 +292,12 @@ def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, Select
     assert done[-1] == result.cost.pairs
     last = listener.seen[-1]
     assert (last.pairs_done, last.tokens_done, last.eta_seconds) == (last.pairs_total, last.tokens_total, 0.0)
-    assert listener.seen[0].pairs_total >= last.pairs_total
+    totals = [progress.pairs_total for progress in listener.seen]
+    assert totals == sorted(totals, reverse=True)
+    ends = {(told.phase, told.step): told.pairs_total for told in listener.seen}
+    assert len(set(ends.values())) > 2, "each rung that drops prompts lowers it"
+    last_rung = max(step for phase, step in ends if phase is Phase.JUDGE)
+    assert ends[Phase.JUDGE, last_rung] == result.cost.pairs
     assert all(p.pairs_done <= p.pairs_total and p.tokens_done <= p.tokens_total for p in listener.seen)
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]

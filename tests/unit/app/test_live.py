@@ -106,15 +106,6 @@ def test_later_attempt_says_where_it_begins(crashes: int, events: list[Event], q
     assert f"Attempt 2 {running}" in describe_run(going, WORKERS, events).sentence
 
 
-def test_curve_of_a_run_that_begins_afresh_has_nothing_of_before() -> None:
-    job = make_job("running", attempt=2, progress=asdict(PROGRESS), lease_until=AHEAD)
-    before, after = make_step(expected_accuracy=0.83), make_step(expected_accuracy=0.5)
-    found = describe_run(job, None, [before, make_event("retried", error={}), after])
-    assert "50 %" in str(found.curve)
-    assert "83 %" not in str(found.curve)
-    assert describe_run(job, None, [before, make_event("retried", error={})]).curve is None
-
-
 @pytest.mark.parametrize(
     ("num_rows", "values", "steps"),
     [
@@ -150,23 +141,29 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
         ("running", {"cut_off": Phase.FILTER}, ["stopped early", "done", "now"]),
         ("cancelling", {"cut_off": Phase.SEARCH}, ["stopped early", "done", "now"]),
         ("succeeded", {"cut_off": Phase.JUDGE}, ["done", "stopped early", "done"]),
+        ("succeeded", {"cut_off": Phase.FIT}, ["done", "stopped early", "done"]),
+        ("running", {"phase": Phase.FIT}, ["done", "now", "to come"]),
         ("running", {"survivors": None}, ["done", "done", "now"]),
         ("running", {"phase": Phase.FILTER}, ["now", "to come", "to come"]),
         ("failed", {"phase": Phase.SEARCH}, ["stopped here", "to come", "to come"]),
         ("queued", {"phase": Phase.JUDGE}, ["done", "stopped here", "to come"]),
         ("succeeded", {"phase": Phase.SEARCH}, ["stopped here", "did not run", "did not run"]),
     ],
-    ids=["limit-in-filter", "stop-in-search", "limit-in-judging", "no-rounds", "filter", "failed", "crashed", "late"],
+    ids=[
+        "limit-in-filter",
+        "stop-in-search",
+        "limit-in-judging",
+        "in-fits",
+        "fits",
+        "no-rounds",
+        "filter",
+        "failed",
+        "crashed",
+        "late",
+    ],
 )
 def test_step_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:
     assert list_states(status, **({"phase": Phase.TEST} | changes)) == ["done", *states]
-
-
-def test_curve_is_of_what_is_expected_now() -> None:
-    job = make_job("running", attempt=1, progress=asdict(PROGRESS), lease_until=AHEAD)
-    assert describe_run(job, None, [make_step(phase=Phase.FILTER)]).curve is None
-    judged = [make_step(survivors=100, expected_accuracy=share) for share in (0.83, 0.5)]
-    assert "50 %" in str(describe_run(job, None, judged).curve), "though it was more before"
 
 
 def test_percent_is_of_the_planned_pairs() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
-from lens_cli.demo import DEMO_ENVIRONMENT
+from lens_cli.demo import DEMO_ENVIRONMENT, show_answer
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
@@ -36,3 +36,10 @@ def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch
     assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
     assert settings.default_model == BUNDLED_MODEL
     assert settings.retry_after_seconds == 1
+
+
+@pytest.mark.parametrize(
+    ("probability", "says"), [(0.596, "positive  60%         Fine."), (0.594, "positive  59% unsure  Fine.")]
+)
+def test_answer_below_three_fifths_is_unsure(probability: float, says: str) -> None:
+    assert show_answer("Fine.", "positive", probability).strip() == says

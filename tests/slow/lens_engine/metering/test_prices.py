@@ -128,7 +128,7 @@ def test_bar_on_a_terminal_shows_the_phases_and_ends_full(
 
     shown = terminal.getvalue()
     assert "filter 1/" in shown
-    assert "best so far: " in shown
+    assert "now about " in shown
     last = shown.rstrip().rpartition("\r")[2]
     assert "100%" in last
     assert not result.partial

@@ -33,18 +33,16 @@ PROGRESS = Progress(
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert (
-        describe_facts(PROGRESS)
-        == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · best so far: about 83 % right"
-    )
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1 min 15 s left · now about 83 % right"
     assert describe_facts(replace(PROGRESS, largest_class=0.6)).endswith(
-        " · best so far: about 83 % right (always the most frequent label: 60 %)"
+        " · now about 83 % right (always the most frequent label: 60 %)"
     )
 
 
 def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
     assert describe_place(replace(PROGRESS, phase=Phase.JUDGE, step=1, steps=1)) == "Judging"
+    assert describe_place(replace(PROGRESS, phase=Phase.FIT, step=1, steps=1)) == "Fitting"
 
 
 @pytest.mark.parametrize(
@@ -112,13 +110,6 @@ def test_without_terminal_a_stop_is_said() -> None:
     assert console.file.getvalue().splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
 
 
-def test_progress_does_not_hide_that_a_run_stops() -> None:
-    bar, rich_bar = make_bar()
-    stop(bar)
-    bar.on_progress(PROGRESS)
-    assert rich_bar.tasks[0].description == "Stopping"
-
-
 def stop(bar: SelectionBar) -> None:
     with bar.listening():
         signal.raise_signal(signal.SIGTERM)
@@ -132,10 +123,11 @@ def make_bar() -> tuple[SelectionBar, Bar]:
 def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> None:
     for end, completed in (("finish", 60_000), ("stop", 30_000)):
         bar, rich_bar = make_bar()
-        bar.on_progress(PROGRESS)
         stop(bar)
-        getattr(bar, end)("Ended")
+        bar.on_progress(PROGRESS)
         [task] = rich_bar.tasks
+        assert task.description == "Stopping"
+        getattr(bar, end)("Ended")
         assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)
 
 
@@ -147,7 +139,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Stopped" in last_line
-    assert "1,200/25,541 pairs · 1,850 tokens/s · best so far: about 83 % right" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · now about 83 % right" in last_line
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,34 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine import estimate_cost
-from lens_engine.config import BudgetOptions, SelectionConfig
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, NonFiniteScore, PromptTooLong
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.estimate import CountingScorer, measure_pace
-from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block
 from lens_engine.model.score_cache import PairCache, RememberingScorer
+from lens_engine.presets import PRESETS
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
+from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
-from lens_engine.types import Example, LabelLogProbs, StopReason
-from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, SeveralHands, make_prefixes, make_queries
+from lens_engine.types import Example, LabelLogProbs, Phase
+from tests.unit.lens_engine.metering.test_meter import (
+    SPANS,
+    ChunkRecorder,
+    Clock,
+    make_prefixes,
+    make_queries,
+)
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
-
-
-class Clock:
-    """Shows `seconds`, which each call of a scorer moves on."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 CALLS = 5
@@ -80,7 +76,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
     problem, clock = make_planted_problem(), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += (100.0, 5.0, 2.0, 30.0)[call]
+        clock.now += (100.0, 5.0, 2.0, 30.0)[call]
 
     scorer = TableScorer(before_call=pass_time)
     rows = deal_rows(problem, make_config())
@@ -92,7 +88,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
     assert first * few < prefixes * queries
     # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
     assert pace == prefixes * (7 + 6 * queries) / 2.0
-    assert clock.seconds == 137.0
+    assert clock.now == 1137.0
 
 
 def test_pace_is_measured_and_not_remembered(
@@ -115,7 +111,7 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
     problem, clock = make_planted_problem(4000), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += seconds if 1 <= call <= 3 else 0.0
+        clock.now += seconds if 1 <= call <= 3 else 0.0
 
     scorer = TableScorer(before_call=pass_time)
     rows = deal_rows(problem, make_config(rows={"search": 400}))
@@ -149,7 +145,7 @@ def test_pace_of_several_workers_is_that_of_all_of_them(
             return (self.score(block.prefixes, block.queries, label_spans) for block in blocks)
 
     def move(call: int) -> None:
-        clock.seconds += float(call % 2)
+        clock.now += float(call % 2)
 
     problem, clock = make_planted_problem(), Clock()
     rows = deal_rows(problem, make_config())
@@ -178,8 +174,10 @@ def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
     counting = CountingScorer("small", known.count_tokens, num_layers=getattr(known, "num_layers", 0))
     priced, expected = (price_suggestion(suggest_for_rows(rows), one, lambda *_: 100.0) for one in (counting, known))
     assert priced.plans == expected.plans
-    assert priced.plans[0].cost is not None
-    assert priced.plans[0].seconds == priced.plans[0].cost.tokens / 100
+    rows_judged = prepare_run(suggest_for_rows(rows).problem, known, PRESETS["quick"])
+    prices, usual = price_run(rows_judged.setup), priced.plans[0].usual_tokens
+    assert usual == sum(cost.tokens for cost in prices.values()) - prices[Phase.JUDGE].tokens // 2
+    assert priced.plans[0].seconds == usual / 100
 
 
 def test_it_scores_nothing() -> None:
@@ -190,7 +188,6 @@ def test_it_scores_nothing() -> None:
 
 
 MakeMeter = Callable[..., Meter]
-PREFIXES, QUERIES = make_prefixes([0, 7000, 20, 3000, 3000, 9000, 4]), make_queries([9, 5, 400, 20, 5, 3, 2])
 
 
 @settings(deadline=None)
@@ -215,24 +212,6 @@ def test_chunks_have_every_pair_once_in_order_and_stay_within_their_tokens(
     for chunk, columns in scorer.chunks:
         asked = sum(len(prefix[0].split()) + len(query.split()) for prefix, query in zip(chunk, columns, strict=True))
         assert asked <= CHUNK_TOKENS["cpu"] or len(chunk) == 1
-
-
-@pytest.mark.parametrize("num_workers", [1, 2, 100])
-@pytest.mark.parametrize("limit", [2, 3, 4, 6, 7])
-def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
-    limit: int, num_workers: int, make_meter: MakeMeter, make_listener: Callable[..., object]
-) -> None:
-    scorer, listener = SeveralHands(num_workers), make_listener()
-    meter = make_meter(scorer, budget=BudgetOptions(max_pairs=limit), listener=listener)
-    ends = [3, 5, 6, 7]  # pairs done after each chunk
-
-    with pytest.raises(Stopped) if limit < 7 else nullcontext() as stopped:
-        meter.score_pairs(PREFIXES, QUERIES)
-
-    assert stopped is None or stopped.value.reason is StopReason.BUDGET
-    done = [end for end in ends if end <= limit]
-    assert [progress.pairs_done for progress in listener.seen] == done  # type: ignore[attr-defined]
-    assert meter.spent.pairs == scorer.num_pairs == max(done, default=0)
 
 
 def test_pair_with_a_nan_is_named(make_meter: MakeMeter) -> None:

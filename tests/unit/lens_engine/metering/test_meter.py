@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -268,6 +269,32 @@ def test_progress_is_told_after_each_chunk(make_meter: MakeMeter, make_listener:
     assert [told.eta_seconds for told in seen] == [None, 20.0, 16.0, 12.0]
 
 
+def test_time_left_is_of_what_a_cache_will_not_have(
+    make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    clock, listener = Clock(), make_listener()
+
+    class Cached(TableScorer):
+        """Has the answers of its first three calls on a slow disk, and computes the others."""
+
+        def score(self, *asked: Any) -> LabelLogProbs:
+            is_known = self.num_calls < 3
+            self.pairs_found += is_known
+            clock.now += 1.0 if is_known else 10.0
+            return super().score(*asked)
+
+    scorer = Cached(max_prompt_tokens=100_000)
+    meter = make_meter(scorer, listener=listener, clock=clock, planned=Cost(8, 8 * 8010))
+    for phase, number in ((Phase.JUDGE, 4), (Phase.TEST, 1)):
+        clock.now += 100.0  # what is between chunks is no part of the pace
+        meter.enter(phase, 1, 1)
+        meter.score(make_prefixes([8000] * number), make_queries([10]))
+
+    seen = listener.seen  # type: ignore[attr-defined]
+    assert [told.eta_seconds for told in seen] == [None] * 4 + [10.0, 10.0, 30.0], "a quarter was new, then all"
+    assert [told.tokens_per_second for told in seen[4:]] == [801.0] * 3
+
+
 def test_total_grows_with_the_work_when_the_plan_was_too_low(
     make_meter: MakeMeter, make_listener: Callable[..., object]
 ) -> None:
@@ -393,8 +420,9 @@ def test_stop_finishes_and_counts_chunks_under_way(make_meter: MakeMeter, make_l
 def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter) -> None:
     clock, scorer = Clock(), SeveralHands(4)
     meter = make_meter(scorer, budget=BudgetOptions(max_seconds=10.0), clock=clock)
+    meter.pace.start()
     clock.now += 6.0  # past the half in which no pace is trusted
-    meter.pace.count(12_000)  # 2,000 tokens a second: four seconds are 8,000
+    meter.pace.end(12_000, 12_000)  # 2,000 tokens a second: four seconds are 8,000
 
     with pytest.raises(Stopped):
         meter.score(make_prefixes([5000] * 4), make_queries([10]))

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from lens_engine.show.axes import fit_amounts, fit_shares, list_ticks
-from lens_engine.show.charts import Bar, Bin, Step, draw_accuracies, draw_calibration, draw_curve
+from lens_engine.show.axes import fit_shares, list_ticks
+from lens_engine.show.charts import Bar, Bin, draw_accuracies, draw_calibration
 
 HOSTILE = "<script>alert('1')</script> & \"x\""
 BARS = [Bar("words", 0.86, 0.805, 0.901), Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True)]
 RANDOM = Bar("random", 0.655, 0.5, 0.83)
 BINS = [Bin(0.45, 0.5, 12), Bin(0.95, 0.912, 1888)]
-STEPS = [Step(100, 0.5), Step(900, 0.74), Step(2500, 0.81)]
 
 
 def split(charts: Markup) -> list[Markup]:
@@ -27,7 +26,6 @@ CHARTS = {
     "accuracies-narrow": split(draw_accuracies([*BARS, RANDOM]))[0],
     "accuracies-wide": split(draw_accuracies([*BARS, RANDOM]))[1],
     "calibration": draw_calibration(BINS, "classifier"),
-    "curve": draw_curve(STEPS, planned=3000),
 }
 
 
@@ -66,7 +64,6 @@ def describe(chart: Markup) -> str:
     [
         ("accuracies-wide", "prompt: 91 % (86–94), chosen; words: 86 % (81–90); random: 66 % (50–83)"),
         ("calibration", "certainty 45 %: 50 % of 12 texts right; certainty 95 %: 91 % of 1888 texts right"),
-        ("curve", "best so far: 81 %"),
     ],
 )
 def test_figures_are_told_in_words(name: str, told: str) -> None:
@@ -87,8 +84,6 @@ def test_texts_are_escaped_and_long_names_cut() -> None:
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_charts_take_little(value: float) -> None:
     assert draw_accuracies([Bar("x", value, value, value)])
-    assert draw_curve([Step(0, value)])
-    assert draw_curve([])
     assert draw_calibration([])
 
 
@@ -103,13 +98,6 @@ def test_shares_fit_within_nought_and_one(values: list[float]) -> None:
     assert all(axis.low <= value <= axis.high for value in values)
     assert all(8 <= axis.at(value) <= 230 for value in values)
     assert 1 <= len(axis.ticks) <= 7
-
-
-@given(st.integers(1, 10**9))
-def test_amounts_begin_at_nought(top: int) -> None:
-    axis = fit_amounts(float(top), 30, 340)
-    assert (axis.at(0), axis.at(top / 2), axis.at(top)) == (30, 185, 340)
-    assert axis.ticks[0] == 0
 
 
 @pytest.mark.parametrize(
