@@ -126,10 +126,10 @@ def _list_new(job: Job, view: ResultView | None) -> dict[str, str]:
 
 @router.get("/compare")
 def compare(visit: VisitDep, of: Annotated[list[str], Query(default_factory=list, max_length=10)]) -> HTMLResponse:
-    """Two selections: the figures, the answers that changed, and what differs."""
+    """Two selections, the older one first: the figures, the answers that changed, and what differs."""
     if len(of) != 2 or not all(map(is_id, of)):
         raise BadRequest("mark two finished selections in the list")
-    before, after = (_get(visit, one) for one in of)
+    before, after = sorted((_get(visit, one) for one in of), key=lambda job: job.created_at)
     views = [_find_view(visit.services, job) for job in (before, after)]
     if views[0] is None or views[1] is None:
         raise NoResult("one of the two selections has no result yet")

@@ -209,6 +209,23 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
         assert figure_of_page in client.get(address, headers=FRAGMENT).text
 
 
+def test_older_of_two_is_the_baseline_whichever_was_marked_first(client: TestClient, selections: Selections) -> None:
+    worse, better = ((0, 0, 0, 0, 0, 1), None), ((0, 1, 0, 1, 0, 1), None)
+    rows: dict[str, Any] = {"rows": tuple(range(6)), "gold": (0, 1, 0, 1, 0, 1)}
+    results = [
+        make_result().model_copy(update={"answers": make_answers(**rows, support_examples=one)})
+        for one in (worse, better)
+    ]
+    old, new = (selections.succeeded(one) for one in results)
+    pages = [client.get(f"/pages/compare?of={a}&of={b}", headers=FRAGMENT).text for a, b in ((old, new), (new, old))]
+    assert pages[0] == pages[1]
+    assert re.findall(r'(older one|newer): <a href="\S+/(\w+)"', pages[0]) == [("older one", old), ("newer", new)]
+    assert "Right only in the newer: 2" in pages[0]
+    assert pages[0].count("<time ") == 2
+    listed = client.get("/pages/selections", headers=FRAGMENT).text
+    assert listed.count('name="of"') == listed.count("> compare<") == 2
+
+
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
     selection_id = selections.cancelled()
 
