@@ -221,7 +221,9 @@ class _LabelledRows:
             others = tuple(self.examples)
             raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
-            raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
+            told = f"{self._label} is empty in {show_count(len(self.unlabelled), 'row')}; it must hold the labels"
+            told = told if self.unlabelled else "the dataset has one row only; selecting examples takes many"
+            raise DatasetEmpty(told, field=self.field)
 
     def _list_problems(self) -> Iterator[InputProblem]:
         """What is wrong with the first rows that are left out."""

@@ -33,6 +33,26 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
     assert '<button class="act">' in suggest(client, make_csv()).text
 
 
+@pytest.mark.parametrize(
+    ("header", "label", "says"),
+    [
+        ("text,label", "T-{n}", "each of the 40 rows has a label of its own in label"),
+        ("text,Label", "", "Label is empty in 40 rows"),
+        ("text,ticket,team,shop", "T-{n},{team},{team} 1", "<option>ticket</option><option selected>team</option>"),
+        ("text,done", "", "No column looks like labels"),
+    ],
+)
+def test_file_without_labels_is_refused_where_the_page_says_what_labels_it(
+    client: TestClient, header: str, label: str, says: str
+) -> None:
+    rows = [
+        f"the parcel number {n} is late," + label.format(n=n, team=("red team", "blue team")[n % 2]) for n in range(40)
+    ]
+    answer = store(client, "\n".join([header, *rows]).encode())
+    assert (says in answer.text, "hx-redirect" in answer.headers) == (True, False), answer.text
+    assert "No labels? Open a" in client.get("/pages/new", headers=FRAGMENT).text
+
+
 def test_field_that_no_store_keeps_and_row_that_is_missing_are_refused(client: TestClient) -> None:
     dataset = store(client, make_csv()).headers["hx-redirect"].rpartition("=")[2]
     answers = [
