@@ -36,6 +36,7 @@ from app.store.tables import Job
 from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.validation import read_model
 from lens_engine.result import SelectionResult
+from lens_engine.result.headline import list_headlines
 from lens_engine.show.exports import FORMATS
 from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
@@ -57,6 +58,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     shown: dict[str, Any] = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
     if view is not None:  # whose table of suspicious labels has fields to correct them
         shown |= {"suspicious": replace(view.suspicious, tables=()), "lines": list_suspicious(view)}
+        shown["judged"] = next((one.expected.n for one in list_headlines(view.result)), None)
     return shown | {"types": FILE_TYPES, "key": uuid4().hex}
 
 

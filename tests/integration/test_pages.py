@@ -194,6 +194,9 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
     figure = "{support_examples,0,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
+    page = client.get(addresses[0], headers=FRAGMENT).text
+    assert re.search(r'"probably" class="trouble">billing 94\s*%</td>', page)
+    assert "judged by 200 test rows" in page
     before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
     wanted = ("<strong>12\xa0%</strong>", "the prompt 12.")
     for address, figure_of_page in zip(addresses, wanted, strict=True):
@@ -363,13 +366,20 @@ def test_selection_is_repeated_with_the_labels_that_a_person_corrected(
     client: TestClient, selections: Selections
 ) -> None:
     before = finish_with_answers(selections)
+    run_sql(selections.database, "UPDATE jobs SET name = 'films.csv'")
     address, form = f"/pages/selections/{before}/corrected", {"key": "k", "dataset-3": " ", "dataset-4": "negative"}
     first, again = (client.post(address, data=form, headers=FRAGMENT) for _ in range(2))
 
     assert (first.status_code, first.headers["hx-redirect"]) == (200, again.headers["hx-redirect"]), first.text
     new, old = (client.get(f"/selections/{one}").json() for one in (first.headers["hx-redirect"][-30:], before))
     assert new["spec"] == old["spec"]
-    assert (new["name"], new["status"], new["test_dataset_id"]) == (old["name"], "queued", old["test_dataset_id"])
+    expected = ("films.csv, corrected", "queued", old["test_dataset_id"])
+    assert (new["name"], new["status"], new["test_dataset_id"]) == expected
+    shown = client.get(f"/pages/selections/{new['id']}", headers=FRAGMENT).text
+    assert (
+        shown.count("Dataset: 2 labels were changed or left out by hand; to correct only what the classifier doubted")
+        == 1
+    )
     query = "SELECT array_agg(text || '|' || label ORDER BY row) FROM examples WHERE dataset_id = :id"
     rows = [f"{one['text']}|{one['label']}" for one in make_rows()]
     rows[4] = f"{make_rows()[4]['text']}|negative"
