@@ -151,7 +151,9 @@ def test_page_says_what_was_asked(client: TestClient) -> None:
 def test_report_and_files_have_the_name_of_the_selection(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
-    assert f'data-save="{selection_id}-report.html"' in page
+    assert page.index(f'data-save="{selection_id}-report.html"') < page.index("How often each is right"), (
+        "not in the card"
+    )
     run_sql(selections.database, "UPDATE jobs SET name = 'My films.csv'")
 
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text

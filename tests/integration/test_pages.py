@@ -353,6 +353,7 @@ def test_rows_say_what_each_way_answers_and_the_wrong_ones_come_first(
         ("wrong", "The classifier is wrong", "1"),
         ("differs", "Answers differ", "1"),
     ]
+    assert "Rows are counted from 1, without the header." in page
     assert re.findall(r'value="(\w+)" checked', page) == ["wrong"], "each row has a field, a stop for the keyboard"
     assert re.findall(r'<tr class="([a-z ]*)">', page)[:3] == ["wrong ", " differs", " "]
     assert make_rows()[4]["text"] in page

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,18 @@ def test_chart_is_named_and_stays_within_its_frame(name: str) -> None:
             assert 0 <= y <= height
         assert 0 <= float(element.attrib.get("x", 0)) <= width
         assert 0 <= float(element.attrib.get("y", 0)) <= height
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_nothing_runs_through_a_name_and_no_two_ticks_meet(name: str) -> None:
+    elements = list(walk(CHARTS[name]))
+    texts = [(one.attrib["class"], *(float(one.attrib[at]) for at in "xy")) for one in elements if one.tag == "text"]
+    ticks = [place for kind, *place in texts if kind == "tick"]
+    meet = [(a, b) for a, b in combinations(ticks, 2) if abs(a[0] - b[0]) < 20 and abs(a[1] - b[1]) < 10]
+    lines = [one.attrib["points"].split() for one in elements if one.attrib.get("class") == "grid"]
+    spans = [[float(point.split(",")[1]) for point in one] for one in lines]
+    names = [y for kind, x, y in texts if x == 0 and kind in ("", "chosen")]
+    assert (meet, [y for y in names for top, bottom in spans if top < y < bottom]) == ([], [])
 
 
 @pytest.mark.parametrize("name", CHARTS)
