@@ -43,7 +43,7 @@ def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
     return [one.answer["id"] for one in kept]
 
 
-def _check_labels(rows: Labelled) -> None:
+def _check_labels(rows: Labelled | None) -> None:
     """Refuse a file of which each row has a label of its own, as numbers of tickets are."""
     if isinstance(rows, ParsedDataset) and len({fold_text(one.label) for one in rows.examples}) == len(rows.examples):
         told = f"each of the {len(rows.examples):,} rows has a label of its own in {show_columns(rows.columns[1])}"

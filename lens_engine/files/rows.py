@@ -135,8 +135,7 @@ class _LabelledRows:
         if len(self._unused) < _MAX_UNUSED_KEPT:
             names = list(row.cells)[: 2 * _MAX_UNUSED_KEPT]
             self._unused |= {name[:_MAX_UNUSED_KEPT]: None for name in names if name not in self._wanted_names}
-        fault = self._take(text, label, row.line)
-        if row.is_doubtful and fault is None:
+        if (fault := self._take(text, label, row.line)) is None and row.is_doubtful:
             self._oddities.append((_DOUBT, name_place(self._num_rows, row.line)))
         return fault
 
@@ -221,9 +220,10 @@ class _LabelledRows:
             others = tuple(self.examples)
             raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
-            told = f"{self._label} is empty in {show_count(len(self.unlabelled), 'row')}; it must hold the labels"
-            told = told if self.unlabelled else "the dataset has one row only; selecting examples takes many"
-            raise DatasetEmpty(told, field=self.field)
+            told = (
+                f"{self._label} is empty in {len(self.unlabelled):,} rows" if self.unlabelled else "it has one row only"
+            )
+            raise DatasetEmpty(f"{told}; selecting examples takes many labelled rows", field=self.field)
 
     def _list_problems(self) -> Iterator[InputProblem]:
         """What is wrong with the first rows that are left out."""

@@ -37,7 +37,7 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
     ("header", "label", "says"),
     [
         ("text,label", "T-{n}", "each of the 40 rows has a label of its own in label"),
-        ("text,Label", "", "Label is empty in 40 rows"),
+        ("text,Label", "", "Label is empty in 40 rows;"),
         ("text,ticket,team,shop", "T-{n},{team},{team} 1", "<option>ticket</option><option selected>team</option>"),
         ("text,done", "", "No column looks like labels"),
     ],
