@@ -220,10 +220,8 @@ class _LabelledRows:
             others = tuple(self.examples)
             raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
-            told = (
-                f"{self._label} is empty in {len(self.unlabelled):,} rows" if self.unlabelled else "it has one row only"
-            )
-            raise DatasetEmpty(f"{told}; selecting examples takes many labelled rows", field=self.field)
+            gap = f"{self._label} is empty in {len(self.unlabelled):,} rows" * bool(self.unlabelled)
+            raise DatasetEmpty(f"{gap or 'the dataset has one row only'}; selecting takes many", field=self.field)
 
     def _list_problems(self) -> Iterator[InputProblem]:
         """What is wrong with the first rows that are left out."""
