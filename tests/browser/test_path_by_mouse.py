@@ -140,7 +140,6 @@ def test_two_selections_are_seen_side_by_side(tab: Page, stage: Selections) -> N
     tab.press_button("Compare two")
 
     tab.see("The baseline is the older one")
-    tab.see("How often each is right")
 
 
 def test_deleted_selection_is_gone(tab: Page, stage: Selections) -> None:

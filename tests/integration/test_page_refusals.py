@@ -171,9 +171,3 @@ def test_browser_at_no_address_gets_a_page(client: TestClient) -> None:
     assert '<a href="/pages/selections">' in answer.text
     problem_of(client.get("/nothing"), 404, "not-found")
     assert client.get("/favicon.ico").status_code == 204
-
-
-def test_comparison_of_nothing_says_what_to_mark(client: TestClient) -> None:
-    answer = client.get("/pages/compare", headers=FRAGMENT)
-    assert answer.status_code == 400
-    assert "mark two finished selections in the list" in answer.text

@@ -213,17 +213,11 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
 
 
 def test_older_of_two_is_the_baseline_whichever_was_marked_first(client: TestClient, selections: Selections) -> None:
-    worse, better = ((0, 0, 0, 0, 0, 1), None), ((0, 1, 0, 1, 0, 1), None)
-    rows: dict[str, Any] = {"rows": tuple(range(6)), "gold": (0, 1, 0, 1, 0, 1)}
-    results = [
-        make_result().model_copy(update={"answers": make_answers(**rows, support_examples=one)})
-        for one in (worse, better)
-    ]
-    old, new = (selections.succeeded(one) for one in results)
+    old, new = finish_with_answers(selections), finish_with_answers(selections, classifier=(0, 1, 0, 1, 0, 1))
     pages = [client.get(f"/pages/compare?of={a}&of={b}", headers=FRAGMENT).text for a, b in ((old, new), (new, old))]
     assert pages[0] == pages[1]
     assert re.findall(r'(older one|newer): <a href="\S+/(\w+)"', pages[0]) == [("older one", old), ("newer", new)]
-    assert "Right only in the newer: 2" in pages[0]
+    assert "Right only in the newer: 1" in pages[0]
     assert pages[0].count("<time ") == 2
     listed = client.get("/pages/selections", headers=FRAGMENT).text
     assert listed.count('name="of"') == listed.count("> compare<") == 2
@@ -332,12 +326,10 @@ def test_prompt_that_was_not_judged_goes_live_only_after_a_warning(client: TestC
     assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
 
 
-def finish_with_answers(selections: Selections) -> str:
+def finish_with_answers(selections: Selections, classifier: tuple[int, ...] = (0, 1, 0, 1, 1, 1)) -> str:
     """Rows 0 to 5; the classifier, which is to be used, is wrong for row 4, and one prompt is for row 1."""
-    gold, right = (0, 1, 0, 1, 0, 1), (0, 1, 0, 1, 1, 1)
-    answers = make_answers(
-        rows=tuple(range(6)), gold=gold, classifier=right, support_examples=((0, 0, None, 1, 1, 1), None)
-    )
+    rows: dict[str, Any] = {"rows": tuple(range(6)), "gold": (0, 1, 0, 1, 0, 1)}
+    answers = make_answers(**rows, classifier=classifier, support_examples=((0, 0, None, 1, 1, 1), None))
     return selections.succeeded(make_result().model_copy(update={"answers": answers, "first": "classifier"}))
 
 
