@@ -369,10 +369,7 @@ def test_selection_is_repeated_with_the_labels_that_a_person_corrected(
     expected = ("films.csv, corrected", "queued", old["test_dataset_id"])
     assert (new["name"], new["status"], new["test_dataset_id"]) == expected
     shown = client.get(f"/pages/selections/{new['id']}", headers=FRAGMENT).text
-    assert (
-        shown.count("Dataset: 2 labels were changed or left out by hand; to correct only what the classifier doubted")
-        == 1
-    )
+    assert "Dataset: 2 labels were changed or left out by hand; to correct only what the classifier doubted" in shown
     query = "SELECT array_agg(text || '|' || label ORDER BY row) FROM examples WHERE dataset_id = :id"
     rows = [f"{one['text']}|{one['label']}" for one in make_rows()]
     rows[4] = f"{make_rows()[4]['text']}|negative"
