@@ -38,17 +38,17 @@ def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
         shown = [NOTHING if found is None else show_right(found.accuracy, found.n) for found in (one, other)]
         points = NOTHING if one is None or other is None else f"{100 * (other.accuracy - one.accuracy):+.0f} points"
         rows.append((name, *shown, points))
-    return Table("How often each is right", ("", "baseline", "other", "difference"), tuple(rows))
+    return Table("How often each is right", ("", "baseline", "newer", "difference"), tuple(rows))
 
 
 def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, SelectionResult]) -> tuple[Table, Table]:
     """The facts in which two selections differ, and those that are the same."""
     facts = [_list_facts(job, result) for job, result in zip(jobs, results, strict=True)]
     rows = [(name, facts[0].get(name, NOTHING), facts[1].get(name, NOTHING)) for name in facts[0] | facts[1]]
-    header, words = ("", "baseline", "other"), ("", "baseline", "other")
+    names = ("", "baseline", "newer")
     differ = tuple(row for row in rows if row[1] != row[2])
     same = tuple((name, value) for name, value, other in rows if value == other)
-    return Table("What differs", header, differ, words=words), Table(
+    return Table("What differs", names, differ, words=names), Table(
         "The same in both", ("", "both"), same, words=("both",)
     )
 
@@ -85,9 +85,9 @@ def tabulate_changed(found: list[Changed], texts: Mapping[int, str], *, is_bette
     own = [one for one in found if one.is_better is is_better]
     if not own:
         return None
-    title = f"{'Right' if is_better else 'Wrong'} only in the other: {len(own)}"
+    title = f"{'Right' if is_better else 'Wrong'} only in the newer: {len(own)}"
     rows = tuple((texts.get(one.row, str(one.row + 1)), one.label, one.before, one.after) for one in own[:_MOST_ROWS])
-    names = ("text", "label", "baseline", "other")
+    names = ("text", "label", "baseline", "newer")
     return Table(title, names, rows, words=names, caption=f"the first {_MOST_ROWS}" * (len(own) > _MOST_ROWS))
 
 

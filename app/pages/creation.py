@@ -98,8 +98,9 @@ def _ask_for_columns(visit: Visit, error: RefusedInput) -> HTMLResponse:
     columns = list(zip(*error.first_rows, strict=True)) or [()] * len(error.columns)
     lengths = [sum(map(len, values)) for values in columns]
     text = error.columns[lengths.index(max(lengths))]
-    numbers = [all(value.isdigit() for value in values) for values in columns]
-    ranked = sorted(zip(numbers, lengths, error.columns, strict=True))
+    # What has numbers alone, no value or no value twice is probably no label.
+    odd = [(all(map(str.isdigit, one)), len({*filter(None, one)}) in (0, len(one))) for one in columns]
+    ranked = sorted(zip(odd, lengths, error.columns, strict=True))
     label = next(one for *_, one in ranked if one != text)
     shown = {"columns": error.columns, "rows": error.first_rows, "text": text, "label": label}
     headers = {"HX-Retarget": "#columns", "HX-Reswap": "innerHTML"}

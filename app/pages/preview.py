@@ -6,20 +6,22 @@ from typing import Any
 
 from sqlalchemy import select
 
-from app.errors import BadRequest
+from app.errors import BadRequest, Unprocessable
 from app.selections import datasets
 from app.selections.bodies import Body, FormBody
 from app.selections.limits import check_model_name, invalid_inputs
-from app.selections.submission import read_files
+from app.selections.submission import Labelled, read_files
 from app.store.datasets import find_label_column, load_sample
 from app.store.services import Services
 from app.store.tables import Job
 from lens_engine.errors import InvalidVerbalizer
 from lens_engine.files import ParsedDataset
+from lens_engine.files.table import show_columns
 from lens_engine.metering.estimate import CountingScorer, PresetPlan
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.presets import PRESETS
 from lens_engine.prompt.language import describe_language
+from lens_engine.prompt.text_checks import fold_text
 from lens_engine.prompt.verbalizer import OTHER_TEMPLATES, write_template
 from lens_engine.prompt.wording import describe_usd
 from lens_engine.run.suggest import Suggestion, price_suggestion, suggest_for_rows
@@ -31,6 +33,7 @@ def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
         raise BadRequest("send a form with the part `dataset`, a file")
     settings, names = services.settings, [body.names.get(part) for part in ("dataset", "test")]
     found = list(zip(read_files(body, settings, skips_unlabelled=True), names, strict=True))
+    _check_labels(found[0][0])
     with services.database.session_scope() as session:
         kept = [
             datasets.keep_rows(session, owner_id, settings, rows, name)
@@ -38,6 +41,13 @@ def store_files(services: Services, owner_id: str, body: Body) -> list[str]:
             if isinstance(rows, ParsedDataset)
         ]
     return [one.answer["id"] for one in kept]
+
+
+def _check_labels(rows: Labelled | None) -> None:
+    """Refuse a file of which each row has a label of its own, as numbers of tickets are."""
+    if isinstance(rows, ParsedDataset) and len({fold_text(one.label) for one in rows.examples}) == len(rows.examples):
+        told = f"each of the {len(rows.examples):,} rows has a label of its own in {show_columns(rows.columns[1])}"
+        raise Unprocessable(f"{told}; name a column whose labels recur (Options, or the list of columns)")
 
 
 def suggest(

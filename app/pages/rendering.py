@@ -30,6 +30,12 @@ from lens_engine.show.documents import join_percent, make_environment
 _GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
 """Notes of `lens_engine.files` on a column that was guessed by its values."""
 
+CORRECTED = (
+    "changed or left out by hand; to correct only what the classifier doubted raises its figure by itself, and only a "
+    "test file that was not corrected tells whether it is better"
+)
+"""End of a note on a file whose labels a person has corrected."""
+
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 
 
@@ -43,6 +49,7 @@ def _environment() -> Environment:
         "duration": describe_duration,
         "span": describe_span,
         "is_guess": is_guess,
+        "is_correction": lambda note: note.endswith(CORRECTED),
         "shorten": shorten,
         "stem": _write_stem,
         "share": lambda share, n: join_percent(show_share(share, n)),

@@ -36,6 +36,7 @@ from app.store.tables import Job
 from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.validation import read_model
 from lens_engine.result import SelectionResult
+from lens_engine.result.headline import list_headlines
 from lens_engine.show.exports import FORMATS
 from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
@@ -57,6 +58,7 @@ def describe_result(services: Services, job: Job) -> dict[str, Any]:
     shown: dict[str, Any] = {"view": view, "names": names, "formats": FORMATS, "forms": _FORMS, "warning": warning}
     if view is not None:  # whose table of suspicious labels has fields to correct them
         shown |= {"suspicious": replace(view.suspicious, tables=()), "lines": list_suspicious(view)}
+        shown["judged"] = next((one.expected.n for one in list_headlines(view.result)), None)
     return shown | {"types": FILE_TYPES, "key": uuid4().hex}
 
 
@@ -126,10 +128,10 @@ def _list_new(job: Job, view: ResultView | None) -> dict[str, str]:
 
 @router.get("/compare")
 def compare(visit: VisitDep, of: Annotated[list[str], Query(default_factory=list, max_length=10)]) -> HTMLResponse:
-    """Two selections: the figures, the answers that changed, and what differs."""
+    """Two selections, the older one first: the figures, the answers that changed, and what differs."""
     if len(of) != 2 or not all(map(is_id, of)):
         raise BadRequest("mark two finished selections in the list")
-    before, after = (_get(visit, one) for one in of)
+    before, after = sorted((_get(visit, one) for one in of), key=lambda job: job.created_at)
     views = [_find_view(visit.services, job) for job in (before, after)]
     if views[0] is None or views[1] is None:
         raise NoResult("one of the two selections has no result yet")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
@@ -12,7 +13,7 @@ from app.answers import results
 from app.errors import BadRequest, NotFound
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_again, read_field
-from app.pages.rendering import VisitDep
+from app.pages.rendering import CORRECTED, VisitDep
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import JsonBody, parsing_limits
@@ -48,6 +49,7 @@ class Line(NamedTuple):
     row: int
     label: str
     answers: tuple[str | None, ...]
+    certainty: float | None = None  #: of the first answer, where a label is suspicious
 
     @property
     def is_wrong(self) -> bool:
@@ -70,7 +72,8 @@ def list_lines(answered: Sequence[Answered]) -> list[Line]:
 
 def list_suspicious(view: ResultView) -> list[Line]:
     """The rows whose label may be wrong, with the label that is likelier."""
-    return [Line(one.row, one.label, (one.likelier,)) for one in view.result.suspicious_labels]
+    found = view.result.suspicious_labels
+    return [Line(one.row, one.label, (one.likelier,), one.probability_of_likelier) for one in found]
 
 
 @router.get("/{selection_id}/rows")
@@ -133,7 +136,8 @@ def repeat_with_labels(services: Services, owner_id: str, selection_id: str, cha
     """
     with services.database.session_scope() as session:
         job = selections.get(session, owner_id, selection_id)
-        spec = build_again(StoredSpec.model_validate(job.spec), job.name)
+        name = (job.name or datasets.get(session, owner_id, job.dataset_id).name or job.id).removesuffix(", corrected")
+        spec = build_again(StoredSpec.model_validate(job.spec), f"{shorten(name, _MOST_CHARACTERS - 11)}, corrected")
     ids = {"dataset": job.dataset_id, "test": job.test_dataset_id}
     ids |= {part: _store(services, owner_id, one, labels) for part, labels in changes.items() if (one := ids[part])}
     body = JsonBody({"spec": spec, "dataset_id": ids["dataset"], "test_dataset_id": ids["test"]})
@@ -146,6 +150,8 @@ def _store(services: Services, owner_id: str, dataset_id: str, labels: Mapping[i
     found = [{"text": one.text, "label": labels.get(one.row, one.label)} for one in rows]
     with invalid_inputs():
         parsed = parse_inline([one for one in found if one["label"]], parsing_limits(services.settings))
+    changed = f"{show_count(len(labels), 'label', 'was')} {CORRECTED}"
+    parsed = replace(parsed, warnings=(*parsed.warnings, changed))
     name = name and shorten(f"{name}, {show_count(len(labels), 'row')} corrected", _MOST_CHARACTERS)
     with services.database.session_scope() as session:
         return str(datasets.keep_rows(session, owner_id, services.settings, parsed, name).answer["id"])

@@ -205,11 +205,20 @@ def _guess(
             equal = show_names([one.name for one in possible])
             told = f"more than one column could hold the labels: {equal}; name the column to read (label_column)"
             raise InvalidDataset(told, field=field)
+    if label is not None and (empty := _find_empty(profiles, label)):
+        label = replace(label, reason=f"{show_names(empty)} {'are' if empty[1:] else 'is'} empty; {label.reason}")
     more_texts: tuple[str, ...] = ()
     if not is_known:
         text, more_texts = _join_texts(text, _without(others, label), profiles, joins=named.may_guess)
     more_labels = tuple(one.name for one in _without(possible, label))
     return ColumnChoice(text, label, possible_labels=more_labels, more_texts=more_texts)
+
+
+def _find_empty(profiles: Sequence[ColumnProfile], label: ChosenColumn) -> list[str]:
+    """The empty columns that were probably meant for the labels: with usual names, or any where labels have none."""
+    empty = [one.name for one in profiles if one.name and not (one.num_values or one.num_lists or one.num_others)]
+    names = list_columns(label.wanted)
+    return find_usual(empty, LABEL_NAMES) or ([] if find_usual(names, LABEL_NAMES) else empty)
 
 
 def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:

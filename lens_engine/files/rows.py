@@ -135,8 +135,7 @@ class _LabelledRows:
         if len(self._unused) < _MAX_UNUSED_KEPT:
             names = list(row.cells)[: 2 * _MAX_UNUSED_KEPT]
             self._unused |= {name[:_MAX_UNUSED_KEPT]: None for name in names if name not in self._wanted_names}
-        fault = self._take(text, label, row.line)
-        if row.is_doubtful and fault is None:
+        if (fault := self._take(text, label, row.line)) is None and row.is_doubtful:
             self._oddities.append((_DOUBT, name_place(self._num_rows, row.line)))
         return fault
 
@@ -221,7 +220,8 @@ class _LabelledRows:
             others = tuple(self.examples)
             raise BadRows(message, field=first.field, row=first.row, problems=problems, others=others)
         if len(self.examples) < 2:
-            raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
+            gap = f"{self._label} is empty in {len(self.unlabelled):,} rows" * bool(self.unlabelled)
+            raise DatasetEmpty(f"{gap or 'the dataset has one row only'}; selecting takes many", field=self.field)
 
     def _list_problems(self) -> Iterator[InputProblem]:
         """What is wrong with the first rows that are left out."""

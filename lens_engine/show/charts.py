@@ -74,7 +74,7 @@ def _draw_narrow(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     """Height, and marks: a name, and below it mark, interval and figures."""
     axis = fit_shares((end for one in lines for end in (one.low, one.high)), 8, _PLOT)
     bottom = len(lines) * _ROW
-    marks = [*_grid(axis, 0, bottom)]
+    marks = [*_grid(axis, *((place * _ROW + 16, (place + 1) * _ROW) for place in range(len(lines))))]  # below each name
     for place, one in enumerate(lines):
         y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
@@ -89,7 +89,7 @@ def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     """Height, and marks: names at the left, marks, and figures at the right."""
     axis = fit_shares((end for one in lines for end in (one.low, one.high)), _WIDE_NAMES + 16, _WIDE - 120)
     bottom = len(lines) * _WIDE_ROW
-    marks = [*_grid(axis, 0, bottom)]
+    marks = [*_grid(axis, (0, bottom))]
     for place, one in enumerate(lines):
         y, kind = (place + 0.5) * _WIDE_ROW, "chosen" if one.is_chosen else ""
         marks += [
@@ -141,16 +141,17 @@ def _interval(one: Bar) -> str:
 
 def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "right answers", lines: int = 0) -> list[Markup]:
     """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
-    marks = [*_grid(x, y.end, y.start), write_text(0, 8, y_title, "tick")]
+    marks = [*_grid(x, (y.end, y.start)), write_text(0, 8, y_title, "tick")]
     for tick in y.ticks:
         marks += [
             write_line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
-            write_text(x.start - 4, y.at(tick) + 4, y.shown.format(tick), "tick", "end"),
+            write_text(x.start - 4, min(y.at(tick) + 4, y.start), y.shown.format(tick), "tick", "end"),
         ]
     return [*marks, write_text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
 
 
-def _grid(axis: Axis, top: float, bottom: float) -> Iterable[Markup]:
+def _grid(axis: Axis, *spans: tuple[float, float]) -> Iterable[Markup]:
+    """Lines from top to bottom of each span, and ticks below the last."""
     for tick in axis.ticks:
-        yield write_line(axis.at(tick), top, axis.at(tick), bottom, "grid")
-        yield write_text(axis.at(tick), bottom + 12, axis.shown.format(tick), "tick", "middle")
+        yield from (write_line(axis.at(tick), top, axis.at(tick), bottom, "grid") for top, bottom in spans)
+        yield write_text(axis.at(tick), spans[-1][1] + 12, axis.shown.format(tick), "tick", "middle")

@@ -35,7 +35,7 @@ def list_selections(stage: Selections) -> State:
     for status in ("succeeded", "failed", "cancelled", "queued"):
         stage.in_state(status)
     _run(stage)
-    return State("/pages/selections", "Mark the one to compare with first")
+    return State("/pages/selections", "Mark two.")
 
 
 def ask_for_a_file(_: Selections) -> State:
@@ -79,7 +79,7 @@ def show_a_name(stage: Selections) -> State:
 
 def compare(stage: Selections) -> State:
     first, second = stage.succeeded(make_reported()), stage.succeeded()
-    return State(f"/pages/compare?of={first}&of={second}", "Baseline:")
+    return State(f"/pages/compare?of={first}&of={second}", "The baseline is the older one")
 
 
 STATES: dict[str, Callable[[Selections], State]] = {

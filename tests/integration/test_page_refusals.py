@@ -33,6 +33,26 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
     assert '<button class="act">' in suggest(client, make_csv()).text
 
 
+@pytest.mark.parametrize(
+    ("header", "label", "says"),
+    [
+        ("text,label", "T-{n}", "each of the 40 rows has a label of its own in label"),
+        ("text,Label", "", "Label is empty in 40 rows;"),
+        ("text,ticket,team,shop", "T-{n},{team},{team} 1", "<option>ticket</option><option selected>team</option>"),
+        ("text,done", "", "No column looks like labels"),
+    ],
+)
+def test_file_without_labels_is_refused_where_the_page_says_what_labels_it(
+    client: TestClient, header: str, label: str, says: str
+) -> None:
+    rows = [
+        f"the parcel number {n} is late," + label.format(n=n, team=("red team", "blue team")[n % 2]) for n in range(40)
+    ]
+    answer = store(client, "\n".join([header, *rows]).encode())
+    assert (says in answer.text, "hx-redirect" in answer.headers) == (True, False), answer.text
+    assert "No labels? Open a" in client.get("/pages/new", headers=FRAGMENT).text
+
+
 def test_field_that_no_store_keeps_and_row_that_is_missing_are_refused(client: TestClient) -> None:
     dataset = store(client, make_csv()).headers["hx-redirect"].rpartition("=")[2]
     answers = [
@@ -131,7 +151,9 @@ def test_page_says_what_was_asked(client: TestClient) -> None:
 def test_report_and_files_have_the_name_of_the_selection(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
-    assert f'data-save="{selection_id}-report.html"' in page
+    assert page.index(f'data-save="{selection_id}-report.html"') < page.index("How often each is right"), (
+        "not in the card"
+    )
     run_sql(selections.database, "UPDATE jobs SET name = 'My films.csv'")
 
     page = client.get(f"/pages/selections/{selection_id}", headers=FRAGMENT).text
@@ -149,9 +171,3 @@ def test_browser_at_no_address_gets_a_page(client: TestClient) -> None:
     assert '<a href="/pages/selections">' in answer.text
     problem_of(client.get("/nothing"), 404, "not-found")
     assert client.get("/favicon.ico").status_code == 204
-
-
-def test_comparison_of_nothing_says_what_to_mark(client: TestClient) -> None:
-    answer = client.get("/pages/compare", headers=FRAGMENT)
-    assert answer.status_code == 400
-    assert "mark two finished selections in the list" in answer.text

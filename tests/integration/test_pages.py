@@ -196,6 +196,9 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
     figure = "{support_examples,0,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
+    page = client.get(addresses[0], headers=FRAGMENT).text
+    assert re.search(r'"probably" class="trouble">billing 94\s*%</td>', page)
+    assert "judged by 200 test rows" in page
     before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
     wanted = ("<strong>12\xa0%</strong>", "the prompt 12.")
     for address, figure_of_page in zip(addresses, wanted, strict=True):
@@ -209,6 +212,19 @@ def test_page_and_report_show_the_figures_of_the_result(client: TestClient, sele
 
     for address, figure_of_page in zip(addresses, wanted, strict=True):
         assert figure_of_page in client.get(address, headers=FRAGMENT).text
+
+
+def test_older_of_two_is_the_baseline_whichever_was_marked_first(client: TestClient, selections: Selections) -> None:
+    old, new = finish_with_answers(selections), finish_with_answers(selections, classifier=(0, 1, 0, 1, 0, 1))
+    pages = [client.get(f"/pages/compare?of={a}&of={b}", headers=FRAGMENT).text for a, b in ((old, new), (new, old))]
+    assert pages[0] == pages[1]
+    assert re.findall(r'(older one|newer): <a href="\S+/(\w+)"', pages[0]) == [("older one", old), ("newer", new)]
+    assert "Right only in the newer: 1" in pages[0]
+    assert pages[0].count("<time ") == 2
+    for named in ("jobs SET name = 'a try'", "datasets SET name = 'films.csv'"):
+        run_sql(selections.database, f"UPDATE {named}")
+    listed = client.get("/pages/selections", headers=FRAGMENT).text
+    assert [listed.count(one) for one in ('name="of"', "> compare<", ">films.csv, 60 rows")] == [2, 2, 2]
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:
@@ -315,12 +331,10 @@ def test_prompt_that_was_not_judged_goes_live_only_after_a_warning(client: TestC
     assert says in client.get("/pages/prompts/films/changes", params={"version": 1}, headers=FRAGMENT).text
 
 
-def finish_with_answers(selections: Selections) -> str:
+def finish_with_answers(selections: Selections, classifier: tuple[int, ...] = (0, 1, 0, 1, 1, 1)) -> str:
     """Rows 0 to 5; the classifier, which is to be used, is wrong for row 4, and one prompt is for row 1."""
-    gold, right = (0, 1, 0, 1, 0, 1), (0, 1, 0, 1, 1, 1)
-    answers = make_answers(
-        rows=tuple(range(6)), gold=gold, classifier=right, support_examples=((0, 0, None, 1, 1, 1), None)
-    )
+    rows: dict[str, Any] = {"rows": tuple(range(6)), "gold": (0, 1, 0, 1, 0, 1)}
+    answers = make_answers(**rows, classifier=classifier, support_examples=((0, 0, None, 1, 1, 1), None))
     return selections.succeeded(make_result().model_copy(update={"answers": answers, "first": "classifier"}))
 
 
@@ -336,6 +350,7 @@ def test_rows_say_what_each_way_answers_and_the_wrong_ones_come_first(
         ("wrong", "The classifier is wrong", "1"),
         ("differs", "Answers differ", "1"),
     ]
+    assert "Rows are counted from 1, without the header." in page
     assert re.findall(r'value="(\w+)" checked', page) == ["wrong"], "each row has a field, a stop for the keyboard"
     assert re.findall(r'<tr class="([a-z ]*)">', page)[:3] == ["wrong ", " differs", " "]
     assert make_rows()[4]["text"] in page
@@ -349,13 +364,17 @@ def test_selection_is_repeated_with_the_labels_that_a_person_corrected(
     client: TestClient, selections: Selections
 ) -> None:
     before = finish_with_answers(selections)
+    run_sql(selections.database, "UPDATE jobs SET name = 'films.csv'")
     address, form = f"/pages/selections/{before}/corrected", {"key": "k", "dataset-3": " ", "dataset-4": "negative"}
     first, again = (client.post(address, data=form, headers=FRAGMENT) for _ in range(2))
 
     assert (first.status_code, first.headers["hx-redirect"]) == (200, again.headers["hx-redirect"]), first.text
     new, old = (client.get(f"/selections/{one}").json() for one in (first.headers["hx-redirect"][-30:], before))
     assert new["spec"] == old["spec"]
-    assert (new["name"], new["status"], new["test_dataset_id"]) == (old["name"], "queued", old["test_dataset_id"])
+    expected = ("films.csv, corrected", "queued", old["test_dataset_id"])
+    assert (new["name"], new["status"], new["test_dataset_id"]) == expected
+    shown = client.get(f"/pages/selections/{new['id']}", headers=FRAGMENT).text
+    assert "Dataset: 2 labels were changed or left out by hand; to correct only what the classifier doubted" in shown
     query = "SELECT array_agg(text || '|' || label ORDER BY row) FROM examples WHERE dataset_id = :id"
     rows = [f"{one['text']}|{one['label']}" for one in make_rows()]
     rows[4] = f"{make_rows()[4]['text']}|negative"

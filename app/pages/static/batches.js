@@ -96,12 +96,13 @@
       link.href = URL.createObjectURL(content);
       link.download = name;
       link.hidden = false;
+      link.scrollIntoView({ block: "nearest" });
       said.textContent = says.join(". ");
     };
     try {
       if (kind === "next") {
         const found = await (await ask(api, formOf(file, { selection_id: selection }), (why) => { said.textContent = why; })).json();
-        offer(showNext(found, out), "label-next.csv", [`${found.items.length} of ${found.compared.toLocaleString()} different texts`, ...found.notes]);
+        offer(showNext(found, out), "label-next.csv", [`${found.items.length} of ${found.compared.toLocaleString()} different texts of ${file.name}`, ...found.notes]);
         return;
       }
       const labelled = kind === "test";
@@ -114,7 +115,7 @@
       }
       const written = await ask(`${api}/table`, formOf(file, {}, answers));
       const name = file.name.replace(/\.[^.]*$/, ""), suffix = /\.(\w+)"/.exec(written.headers.get("Content-Disposition") ?? "")?.[1] ?? "csv";
-      offer(await written.blob(), `${name}-labelled.${suffix}`, [countLabels(answers, by), ...read.notes]);
+      offer(await written.blob(), `${name}-labelled.${suffix}`, [`${answers.filter(({ label }) => label).length.toLocaleString()} of ${answers.length.toLocaleString()} texts of ${file.name} are labelled`, countLabels(answers, by), ...read.notes]);
     } catch (error) {
       said.className = "trouble";
       said.textContent = error.message;

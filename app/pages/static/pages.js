@@ -89,6 +89,7 @@
     first?.removeAttribute("data-focus");
     first?.focus();
     for (const one of document.querySelectorAll("main :is(.scroll, .long), main .scroll > *")) sizes.observe(one);
+    for (const one of document.querySelectorAll("select[form=corrections]")) if (one.value) share(one);
     countMarked();
     tell();
     document.querySelector("[data-now]")?.click();
@@ -106,6 +107,15 @@
     const running = document.querySelector("[data-title]");
     if (running) document.title = running.dataset.title;
   }
+
+  // A row stands in several lists, and its label is chosen in any of them.
+  function share(chosen) {
+    for (const other of document.querySelectorAll(`[form=corrections][name="${chosen.name}"]`)) {
+      if (![...other.options].some(({ value }) => value === chosen.value)) other.add(new Option(chosen.value));
+      other.value = chosen.value;
+    }
+  }
+  document.addEventListener("change", ({ target }) => { if (target.matches("select[form=corrections]")) share(target); });
 
   // A choice that asks for no more is sent at once: that of a file, that of an order.
   document.addEventListener("change", ({ target }) => {

@@ -54,7 +54,7 @@ def test_older_selections_continue_the_table(tab: Page, stage: Selections) -> No
     ids = [stage.cancelled() for _ in range(4)][::-1]
     tab.resize(1200, 300)
     tab.open("/pages/selections?limit=2")
-    tab.see("Mark the one to compare with first")
+    tab.see("Mark two.")
 
     tab.tab_to("Older ones")
     tab.press(Keys.ENTER)

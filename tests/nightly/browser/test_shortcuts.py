@@ -7,10 +7,13 @@ import pytest
 from selenium.webdriver.support.ui import Select
 
 from lens_engine.classifier.candidates import SuspiciousLabel
+from tests.answered import make_answers
 from tests.browser.page import Page
 from tests.browser.states import open_state, run
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, make_rows
+
+_SUSPICIOUS = "The most suspicious first"
 
 
 def test_columns_in_doubt_are_asked_for(tab: Page, tmp_path: Path) -> None:
@@ -40,9 +43,13 @@ def test_sample_leads_to_the_form(tab: Page) -> None:
 
 def test_selection_runs_again_without_a_suspicious_row(tab: Page, stage: Selections) -> None:
     odd = SuspiciousLabel(row=7, label="negative", likelier="positive", probability=0.03, probability_of_likelier=0.9)
-    tab.open(f"/pages/selections/{stage.succeeded(make_result().model_copy(update={'suspicious_labels': (odd,)}))}")
+    answers = make_answers(rows=(7, 8), gold=(0, 1), classifier=(1, 1))
+    found = {"suspicious_labels": (odd,), "answers": answers}
+    tab.open(f"/pages/selections/{stage.succeeded(make_result().model_copy(update=found))}")
 
-    Select(tab.field("Label of row 8")).select_by_visible_text("– leave this row out –")
+    lists = [Select(tab.find(f"//*[@aria-label='{one}']//select")) for one in ("Rows and their answers", _SUSPICIOUS)]
+    lists[1].select_by_visible_text("– leave this row out –")
+    assert lists[0].first_selected_option.text == "– leave this row out –", "the other list of rows does not show it"
     tab.press_button("Repeat with these labels")
 
     tab.see("59 rows, 2 labels")
@@ -80,7 +87,7 @@ def test_file_is_labelled_on_a_page(tab: Page, stage: Selections, tmp_path: Path
 
     tab.fill_in("Drop a file with texts here, or choose one", str(tmp_path / "new.csv"))
 
-    tab.see(", by the classifier")
+    tab.see("2 of 2 texts of new.csv are labelled. ")
     tab.follow("Download the file with its labels")
     output = tab.wait_for_download("new-labelled.csv").decode("utf-8-sig")
     lines = list(csv.DictReader(output.splitlines()))

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def walk(chart: Markup) -> Iterator[ET.Element]:
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_chart_is_named_and_stays_within_its_frame(name: str) -> None:
+def test_chart_is_named_stays_within_its_frame_and_nothing_runs_through_a_name(name: str) -> None:
     root, *elements = walk(CHARTS[name])
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     ids = {element.attrib["id"] for element in elements if "id" in element.attrib}
@@ -47,6 +48,13 @@ def test_chart_is_named_and_stays_within_its_frame(name: str) -> None:
             assert 0 <= y <= height
         assert 0 <= float(element.attrib.get("x", 0)) <= width
         assert 0 <= float(element.attrib.get("y", 0)) <= height
+    texts = [(one.attrib["class"], *(float(one.attrib[at]) for at in "xy")) for one in elements if one.tag == "text"]
+    ticks = [place for kind, *place in texts if kind == "tick"]
+    meet = [(a, b) for a, b in combinations(ticks, 2) if abs(a[0] - b[0]) < 20 and abs(a[1] - b[1]) < 10]
+    lines = [one.attrib["points"].split() for one in elements if one.attrib.get("class") == "grid"]
+    spans = [[float(point.split(",")[1]) for point in one] for one in lines]
+    names = [y for kind, x, y in texts if x == 0 and kind in ("", "chosen")]
+    assert (meet, [y for y in names for top, bottom in spans if top < y < bottom]) == ([], [])
 
 
 @pytest.mark.parametrize("name", CHARTS)
