@@ -253,16 +253,7 @@ class ClassificationRun:
         tell_outcome(partial.predictions, self.paths.output, self.answer_above, console)
 
     def _write(self, predictions: list[Prediction]) -> None:
-        dialect = self.texts.dialect
-        table = PredictedTable(
-            self.classifier.labels,
-            self.texts.columns,
-            lambda: zip(self.rows, predictions, strict=True),
-            self.texts.text_place,
-            dialect.delimiter,
-            has_mark=dialect.has_mark,
-            answer_above=self.answer_above,
-        )
+        table = PredictedTable(self.classifier.labels, self.texts, predictions, answer_above=self.answer_above)
         replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
 
     def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
