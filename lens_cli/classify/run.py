@@ -159,14 +159,9 @@ class Paths:
     def check(self, *, overwrite: bool) -> None:
         """Find out before the run, not after it."""
         _find_format(self.output)
-        check_output(self.output)
-        if not self.output.exists():
-            return
-        if not overwrite:
-            message = f"{self.output} exists; name another file, or add --overwrite to replace it"
-            raise RefusedInput(message, "where: --output")
+        check_output(self.output, overwrite=overwrite)
         for source in (self.texts, self.classifier):
-            if source.exists() and self.output.samefile(source):
+            if self.output.exists() and source.exists() and self.output.samefile(source):
                 raise RefusedInput(f"the output is the file {source} itself; name another file", "where: --output")
 
 
