@@ -71,6 +71,9 @@ def _export(path: Path, format: str, use: Use | None) -> tuple[bytes, str | None
 def report(
     result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
     output: Annotated[Path | None, typer.Option(help="File to write; default: RESULT with the ending .html.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar="", help="Replace the file if it exists; otherwise it is refused.")
+    ] = False,
 ) -> None:
     """Write a report: a box to sign, accuracies, confusions, support examples and calibration, in one file.
 
@@ -83,7 +86,7 @@ def report(
     """
     path = output or result.with_suffix(".html")
     with refusing():
-        check_output(path)
+        check_output(path, overwrite=overwrite)
         write_report(make_view(read_result(result), result.name, result.stat().st_mtime), path)
     typer.echo(f"Written: {path}")
 

@@ -1,7 +1,5 @@
 """`lens label-next`: which texts of a file to label next."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,11 +33,11 @@ def label_next(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
 ) -> None:
-    """Say which texts of a file to label next, as CSV: `row` (counted from 0), `text`, and `chosen_by`.
+    """Say which texts of a file to label next: its rows as CSV, with an empty column for the label, and `chosen_by`.
 
-    Two thirds stand for many other texts that no labelled text is like (`coverage`), one third is `random`. Only the
-    random ones are a fair sample, by which an accuracy can be estimated. Texts that are labelled or repeated are left
-    out.
+    Two thirds are `spread`: each stands for many other texts that no labelled text is like. One third is drawn
+    `at random`. Only these are a fair sample, by which an accuracy can be estimated. Texts that are labelled or
+    repeated are left out.
 
     Example:
 
@@ -48,9 +46,9 @@ def label_next(
     from lens_cli.select.sources import Sources
     from lens_engine.disk import replace_file
     from lens_engine.errors import Faults
+    from lens_engine.evaluation.table import write_chosen
     from lens_engine.files import Named, ParsingLimits, read_texts
     from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
-    from lens_engine.show.exports import escape_cell
 
     check_output(output)
     if output is not None and any(
@@ -84,11 +82,9 @@ def label_next(
         show_note(f"at most {MOST_TEXTS:,} texts are compared; of more, a random sample was", console)
     if len(chosen.texts) < number:
         show_note(f"there are only {len(chosen.texts):,} different texts without a label", console)
-    file = io.StringIO(newline="")
-    lines = [(one.place, escape_cell(good[one.place]), one.chosen_by) for one in chosen.texts]
-    csv.writer(file, lineterminator="\n").writerows([("row", "text", "chosen_by"), *lines])
+    content = write_chosen(found, chosen.texts, known.label_column)
     if output is None:
-        typer.echo(file.getvalue(), nl=False)
+        typer.echo(content, nl=False)
     else:
-        replace_file(output, file.getvalue().encode("utf-8-sig"))
-        show_note(f"{len(lines):,} texts in {output}", console)
+        replace_file(output, content)
+        show_note(f"{len(chosen.texts):,} texts in {output}", console)

@@ -61,6 +61,9 @@ _OPTION = re.compile(r"(?<=^where: )(?:model|endpoints|tokenizer|text_column|lab
 _ENDPOINT = {"where: url": "where: --model", "where: key_variable": "where: --endpoint-key-variable"}
 """Fields of a server, and their options."""
 
+_HOSTED = re.compile(r"model=(.+), key_variable=(\w+)")
+"""How the engine says that a server is asked."""
+
 _PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
 
@@ -94,7 +97,9 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
         details = (*_locate(error), *([] if hint is None else [hint]))
         raise RefusedInput(name_flags(str(error)), *map(name_flags, details)) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
-        raise RefusedInput(str(error), "where: --model") from error
+        raise RefusedInput(
+            _HOSTED.sub(r"--model \1 --endpoint-key-variable \2", str(error)), "where: --model"
+        ) from error
     except CheckpointError as error:
         raise RefusedInput(str(error), "where: --checkpoint; remove the file or name another") from error
     except BudgetSpent as error:
@@ -124,8 +129,12 @@ def _refuse_path(error: OSError) -> Refusal:
     return Refusal(f"{name}: {(error.strerror or str(error)).lower()}")
 
 
-def check_output(path: Path | None, option: str = "--output") -> None:
-    """Check an output path before the run."""
+def check_output(path: Path | None, option: str = "--output", *, overwrite: bool = True) -> None:
+    """Check an output path before the run.
+
+    Args:
+        overwrite: whether a file that exists is replaced.
+    """
     where = f"where: {option}"
     if path is None:
         return
@@ -133,6 +142,8 @@ def check_output(path: Path | None, option: str = "--output") -> None:
         raise RefusedInput(f"{path} is a folder; name a file", where)
     if not path.parent.is_dir():
         raise RefusedInput(f"the folder {path.parent} does not exist", where)
+    if path.exists() and not overwrite:
+        raise RefusedInput(f"{path} exists; name another file, or add --overwrite to replace it", where)
     if path.exists() and not os.access(path, os.W_OK):
         raise RefusedInput(f"{path} may not be written", where)
     if not os.access(path.parent, os.W_OK):
@@ -166,6 +177,7 @@ def show_note(note: str, console: Console) -> None:
 
 def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
     name = "_".join(("LENS", *(str(part) for part in location))).upper()
+    message = message.removeprefix("Value error, ")
     return f"{name}: {message}" if location else message
 
 

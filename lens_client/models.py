@@ -60,18 +60,19 @@ class Dataset(Answer):
 
 
 class LabelSuggestion(Answer):
-    """A text to label; only `random` ones are a fair sample of all."""
+    """A text to label; only those chosen `at random` are a fair sample of all."""
 
     input: int
     text: str
-    chosen_by: Literal["coverage", "random"]
+    chosen_by: Literal["spread", "at random"]
 
 
 class LabelSuggestions(Answer):
-    """The texts to label next, and how many were compared."""
+    """The texts to label next, and how many were compared; of a file, its rows with an empty label as CSV."""
 
     compared: int
     items: tuple[LabelSuggestion, ...]
+    table: str | None
     notes: tuple[str, ...]
 
 

@@ -77,7 +77,8 @@ class Prompts(Findings):
         note: str | None = None,
         if_version: int | None = None,
     ) -> PromptVersion:
-        """Add rows to the pool of a name, all or none. The next prompt may show them.
+        """Add rows to the pool of a name, all or none. The next prompt may show them; a classifier learns nothing from
+        them, and `warning` of the version says so.
 
         Args:
             examples: pairs of text and label, at most 200.

@@ -138,16 +138,8 @@ def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: st
     form, spec, asked = _read_form(TableSpec, make, services, owner_id, body)
     found = _read_texts(form, services, asked.classifier)
     predictions = _read_answers(form, asked.classifier, len(found.rows))
-    table = PredictedTable(
-        asked.classifier.labels,
-        found.columns,
-        lambda: zip(found.rows, predictions, strict=True),
-        found.text_place,
-        found.dialect.delimiter,
-        has_mark=found.dialect.has_mark,
-        spool_dir=services.settings.spool_dir,
-        answer_above=spec.answer_above,
-    )
+    spool_dir = services.settings.spool_dir
+    table = PredictedTable(asked.classifier.labels, found, predictions, spool_dir, spec.answer_above)
     format: TableFormat = spec.format or ("jsonl" if found.format in ("jsonl", "json") else "csv")
     with open(path, "wb") as file:
         file.writelines(write_table(table, format))
@@ -211,7 +203,9 @@ def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list
         given = _ANSWERS.validate_json(form.files["answers"].read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
-        raise Unprocessable.at("/answers", f"`answers` cannot be read: {first['loc']}: {first['msg']}") from None
+        raise Unprocessable.at(
+            "/answers", f"`answers` cannot be read: {first['loc']}: {first['msg'].removeprefix('Value error, ')}"
+        ) from None
     if len(given) != num_rows:
         detail = f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
         raise Unprocessable.at("/answers", detail)

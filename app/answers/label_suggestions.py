@@ -14,12 +14,13 @@ from app.selections.bodies import Body, JsonBody, parsing_limits
 from app.selections.limits import invalid_inputs
 from app.selections.parts import DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
-from app.store.datasets import load_rows
+from app.store.datasets import find_label_column, load_rows
 from app.store.services import Services
 from app.web.dependencies import OWNER_ROUTE
 from app.web.openapi import refusals
 from app.web.validation import Incoming, Outgoing, read_model
 from lens_engine.classifier.classifier import InputFormat
+from lens_engine.evaluation.table import write_chosen
 from lens_engine.files import ReadTexts, read_inline_texts
 from lens_engine.prompt.labelling import choose_texts
 
@@ -54,8 +55,8 @@ class LabelSuggestion(Outgoing):
 
     input: int = Field(description="Number of the text, counted from 0.")
     text: str = Field(description="The text.")
-    chosen_by: Literal["coverage", "random"] = Field(
-        description="coverage: it stands for many others that no labelled text is like. random: drawn uniformly; only "
+    chosen_by: Literal["spread", "at random"] = Field(
+        description="spread: it stands for many others that no labelled text is like. at random: drawn uniformly; only "
         "these are a fair sample, by which an accuracy can be estimated."
     )
 
@@ -68,6 +69,10 @@ class LabelSuggestionsOut(Outgoing):
         "those of a random sample."
     )
     items: list[LabelSuggestion] = Field(description="The texts, in the order in which to label them.")
+    table: str | None = Field(
+        description="The rows of the file that are to be labelled, as CSV with all its columns, an empty one for the "
+        "label, and `chosen_by`; null for texts in JSON."
+    )
     notes: list[str] = Field(description="What was accepted of the file, a sentence each.")
 
 
@@ -102,12 +107,14 @@ def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
     with services.database.session_scope() as session:
         dataset_id = spec.dataset_id or selections.get(session, owner_id, spec.selection_id or "").dataset_id
         written = datasets.get(session, owner_id, dataset_id).input
+        label_column = find_label_column(session, dataset_id)
         labelled = [one.text for one in load_rows(session, dataset_id)]
     found = _read(services, body, spec, written)
     texts = ["" if one.fault is not None else one.text for one in found.rows]
     chosen = choose_texts(texts, labelled, spec.n, seed=spec.seed, most=_MOST_TEXTS)
     items = [{"input": one.place, "text": texts[one.place], "chosen_by": one.chosen_by} for one in chosen.texts]
-    return {"compared": chosen.num_compared, "items": items, "notes": list(found.warnings)}
+    table = None if isinstance(body, JsonBody) else write_chosen(found, chosen.texts, label_column).decode()
+    return {"compared": chosen.num_compared, "items": items, "table": table, "notes": list(found.warnings)}
 
 
 def _read(services: Services, body: Body, spec: LabelSpec, written: dict[str, Any] | None) -> ReadTexts:

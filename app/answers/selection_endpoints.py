@@ -215,7 +215,9 @@ def get_result(
 )
 def list_suspicious_labels(
     finder: SelectionFinderDep,
-    format: Annotated[Literal["json", "csv"], Query(description="json, or csv for a spreadsheet.")] = "json",
+    format: Annotated[
+        Literal["json", "csv"], Query(description="json, or csv for a spreadsheet, whose `row` counts from 1.")
+    ] = "json",
     if_none_match: KnownEtag = None,
 ) -> Response:
     """List the rows whose label the classifier contradicts with confidence, the most suspicious first."""

@@ -175,8 +175,9 @@ def _show_page(
     openapi_extra=takes_json(ExamplesBody),
 )
 def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: ExamplesDep, _: TurnDep) -> Response:
-    """Add labelled rows to the pool of a name. The next prompt may show them.
+    """Add labelled rows to the pool of a name. The next prompt may show them; a classifier does not learn from them.
 
+    Where the answers of the name come from its classifier (`first`), they stay as they are, and `warning` says so.
     The change is a version of the name, and `If-Match` says which version it changes. A version before it has the pool
     as it was.
     """

@@ -176,8 +176,21 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    warnings = filter(None, (version.summary.get("warning"), _warn_of_last(version.version)))
+    warnings = filter(
+        None, (version.summary.get("warning"), _warn_of_classifier(version), _warn_of_last(version.version))
+    )
     return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(warnings) or None})
+
+
+def _warn_of_classifier(version: PromptVersion) -> str | None:
+    """That a change of the pool does not change the answers, where they are not those of the prompt."""
+    summary = version.summary
+    if summary.get("first") == "prompt" or not (summary.get("added") or summary.get("taken_out")):
+        return None
+    return (
+        f"the answers of {version.name} come from its classifier, which examples do not change; ask `…/classify` with "
+        "`prompts` set to `support_examples`, or run a selection with the corrected rows"
+    )
 
 
 def _warn_of_last(version: int) -> str | None:

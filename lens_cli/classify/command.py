@@ -65,10 +65,10 @@ def classify(
     them in the result; with `--fixed`, the best prompt of fixed demonstrations is asked. The files of the model must be
     those with which the classifier was made.
 
-    OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), the columns of INPUT, `label`,
-    `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), with --answer-above
-    `answered`, and `error`. A column of INPUT that has the name of a prediction is called `input_NAME`. A row that
-    cannot be classified has an empty label and its `error`; the command then ends with exit code 2.
+    OUTPUT has one row for each row of INPUT, in order: the columns of INPUT, `label`, `probability` (of that label),
+    `p_LABEL` for each label (JSONL: an object `probabilities`), with --answer-above `answered`, and `error`. A
+    column of INPUT that has the name of a prediction is called `input_NAME`. A row that cannot be classified has an
+    empty label and its `error`; the command then ends with exit code 2. Messages count rows from 1, without the header.
 
     Ctrl-C stops the run. The batches of 256 rows that are done are in OUTPUT.partial.jsonl. The same command resumes
     from this file and removes it at the end.

@@ -159,14 +159,9 @@ class Paths:
     def check(self, *, overwrite: bool) -> None:
         """Find out before the run, not after it."""
         _find_format(self.output)
-        check_output(self.output)
-        if not self.output.exists():
-            return
-        if not overwrite:
-            message = f"{self.output} exists; name another file, or add --overwrite to replace it"
-            raise RefusedInput(message, "where: --output")
+        check_output(self.output, overwrite=overwrite)
         for source in (self.texts, self.classifier):
-            if source.exists() and self.output.samefile(source):
+            if self.output.exists() and source.exists() and self.output.samefile(source):
                 raise RefusedInput(f"the output is the file {source} itself; name another file", "where: --output")
 
 
@@ -253,16 +248,7 @@ class ClassificationRun:
         tell_outcome(partial.predictions, self.paths.output, self.answer_above, console)
 
     def _write(self, predictions: list[Prediction]) -> None:
-        dialect = self.texts.dialect
-        table = PredictedTable(
-            self.classifier.labels,
-            self.texts.columns,
-            lambda: zip(self.rows, predictions, strict=True),
-            self.texts.text_place,
-            dialect.delimiter,
-            has_mark=dialect.has_mark,
-            answer_above=self.answer_above,
-        )
+        table = PredictedTable(self.classifier.labels, self.texts, predictions, answer_above=self.answer_above)
         replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
 
     def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:

@@ -81,7 +81,7 @@ def _find_next_command(result: SelectionResult, files: SelectionFiles) -> list[s
 
 
 def write_unlabelled(rows: Sequence[Example]) -> bytes:
-    """Rows with a text and no label as CSV, which lens classify reads: the place of each, and its text."""
+    """Rows with a text and no label as CSV, which lens classify reads: the number of each from 1, and its text."""
     file = io.StringIO()
-    csv.writer(file).writerows([("row", "text"), *((one.row, one.text) for one in rows)])
-    return file.getvalue().encode()
+    csv.writer(file).writerows([("row", "text"), *((one.row + 1, one.text) for one in rows)])
+    return file.getvalue().encode("utf-8-sig")

@@ -107,7 +107,11 @@ def advise(error: InvalidDataset, train: Path) -> str | None:
     settings, unreadable = list_settings(error), (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
     if settings:
         return f"this command has the options: {_write_command(settings)}"
-    if isinstance(error, unreadable) or any(fault.field.startswith("test") for fault in error.faults):
+    if (
+        isinstance(error, unreadable)
+        or not train.exists()
+        or any(fault.field.startswith("test") for fault in error.faults)
+    ):
         return None  # lens suggest would refuse the file too, or does not read it
     return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
 

@@ -242,8 +242,8 @@ class Classifier(Record):
             if hint := _name_other_file(Path(path)):
                 raise ClassifierUnreadable(f"{path} is {hint}", field="classifier") from error
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            fault = f"{where}: {first['msg']}" if where else first["msg"]
+            where, said = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+            fault = f"{where}: {said}" if where else said
             raise ClassifierUnreadable(
                 f"{path} is not a classifier that Lens can read: {fault}", field="classifier"
             ) from error
@@ -350,13 +350,15 @@ class Classifier(Record):
 
 
 def _name_other_file(path: Path) -> str | None:
-    """What a file of Lens is that is no classifier; None for another file."""
+    """What a file is that is no classifier; None for one that looks like one."""
     try:
         found = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        return None
+        found = None
     if isinstance(found, dict) and "support_examples" in found:
-        return "a result; save its field `classifier` as a file of its own, or name one by --classifier"
+        return "a result; save its field `classifier` as a file of its own"
     if isinstance(found, dict) and {"code", "title", "detail"} <= found.keys():
         return f"an error that the service answered, no classifier: {found['detail']}"
+    if not (isinstance(found, dict) and "head" in found):
+        return "no classifier file; give the file that `lens select --classifier` wrote"
     return None

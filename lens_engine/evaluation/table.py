@@ -1,4 +1,7 @@
-"""The rows of an input with their predictions, as CSV, JSONL or Parquet. Command and service write the same bytes."""
+"""The rows of a file with what Lens adds to them: predictions as CSV, JSONL or Parquet, and texts to label as CSV.
+
+Command and service write the same bytes.
+"""
 
 import csv
 import io
@@ -6,14 +9,16 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from lens_engine.evaluation.batches import Prediction
-from lens_engine.files import TextRow
-from lens_engine.files.rows import unpack_cells
+from lens_engine.files import ReadTexts
+from lens_engine.files.columns import fold_name
+from lens_engine.files.table import LABEL, ColumnNames
+from lens_engine.prompt.labelling import ChosenText
 from lens_engine.prompt.text_checks import SURROGATE
 from lens_engine.show.exports import escape_cell
 
@@ -32,16 +37,11 @@ _BATCH_BYTES = 2**21
 
 @dataclass(frozen=True)
 class PredictedTable:
-    """The rows of an input with their predictions."""
+    """The rows of a file with their predictions."""
 
     labels: tuple[str, ...]
-    input_columns: tuple[str, ...]  #: names of the columns of the input, in the order of the cells
-    rows: Callable[[], Iterable[tuple[TextRow, Prediction]]]  #: in order; called twice for a Parquet file
-    text_place: int | None = None  #: index of the column of texts; None if no column is
-    delimiter: str | None = None  #: of the input; None for a comma
-    has_mark: bool = (
-        True  #: whether a CSV file begins with a byte order mark, which tells a spreadsheet that it is UTF-8
-    )
+    texts: ReadTexts
+    predictions: Sequence[Prediction]
     spool_dir: Path | None = None  #: folder in which a Parquet file is made; None for that of the system
     answer_above: float | None = None
     """Least probability of a label that is given; None for every label. With it, a row below has no label, and a column
@@ -50,32 +50,21 @@ class PredictedTable:
     @cached_property
     def kept(self) -> list[str]:
         """The columns of the input, by their names in the output."""
-        own = {"row", "label", "probability", "probabilities", "error", *self._shares, *self.marks}
-        kept = list[str]()
-        for name in self.input_columns:
-            shown = SURROGATE.sub("\ufffd", name)
-            while shown in own:
-                shown = f"input_{shown}"
-            kept.append(shown)
-            own.add(shown)
-        return kept
+        return name_columns(self.texts, {*self.added, "probabilities"})
 
     @property
-    def columns(self) -> list[str]:
-        return ["row", *self.kept, "label", "probability", *self._shares, *self.marks, "error"]
+    def added(self) -> list[str]:
+        """The columns beside those of the input."""
+        return ["label", "probability", *(f"p_{label}" for label in self.labels), *self.marks, "error"]
 
     @property
     def marks(self) -> list[str]:
         """The column that tells whether a row has a label, if some may have none."""
         return [] if self.answer_above is None else ["answered"]
 
-    @property
-    def _shares(self) -> list[str]:
-        return [f"p_{label}" for label in self.labels]
-
-    def lines(self) -> Iterator[list[Any]]:
-        """The cells of each row, in the order of `columns`; None where a bad row has no value."""
-        for number, (row, one) in enumerate(self.rows()):
+    def lines(self) -> Iterator[tuple[list[Any], list[Any]]]:
+        """The cells of each row, in the order of `kept` and of `added`; None where a bad row has no value."""
+        for row, one in zip(self.texts.rows, self.predictions, strict=True):
             shares = shorten(one.probabilities)
             shown = shares or (None,) * len(self.labels)
             probability = max(shares, default=None)
@@ -83,11 +72,19 @@ class PredictedTable:
             if self.answer_above is not None:
                 marks = [is_answered(probability, self.answer_above)]
                 label = label if marks[0] else None
-            yield [number, *self.cells(row), label, probability, *shown, *marks, one.error]
+            yield self.texts.unpack(row), [label, probability, *shown, *marks, one.error]
 
-    def cells(self, row: TextRow) -> list[Any]:
-        """The values of a row of the input, in the order of `kept`."""
-        return unpack_cells(row.cells, row.text, len(self.input_columns), self.text_place)
+
+def name_columns(texts: ReadTexts, added: Iterable[str]) -> list[str]:
+    """The columns of a file beside those that are added: `input_NAME` for one whose name is taken."""
+    taken, kept = set(added), list[str]()
+    for name in texts.columns:
+        shown = SURROGATE.sub("\ufffd", name)
+        while shown in taken:
+            shown = f"input_{shown}"
+        kept.append(shown)
+        taken.add(shown)
+    return kept
 
 
 def is_answered(probability: float | None, answer_above: float) -> bool:
@@ -105,19 +102,39 @@ def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
     return _WRITERS[format](table)
 
 
+def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: ColumnNames | None) -> bytes:
+    """The rows of a file that are to be labelled, as CSV with an empty column for the label, and how each was chosen.
+
+    Args:
+        label_column: of the labelled rows. A file that has it already gets no other.
+    """
+    name = label_column if isinstance(label_column, str) else LABEL
+    new = [] if fold_name(name) in map(fold_name, texts.columns) else [name]
+    added = [*new, "chosen_by"]
+    rows = ((texts.unpack(texts.rows[one.place]), [*([None] * len(new)), one.chosen_by]) for one in chosen)
+    return b"".join(_write_rows(texts, name_columns(texts, added), added, rows))
+
+
 def _write_csv(table: PredictedTable) -> Iterator[bytes]:
-    """With the delimiter of the input, if it is one character.
+    return _write_rows(table.texts, table.kept, table.added, table.lines())
+
+
+def _write_rows(
+    texts: ReadTexts, kept: Sequence[str], added: Sequence[str], lines: Iterable[tuple[list[Any], list[Any]]]
+) -> Iterator[bytes]:
+    """With the delimiter of the file, if it is one character, and with its byte order mark.
 
     A cell that a spreadsheet would run as a formula begins with an apostrophe.
     """
-    if table.has_mark:
+    if texts.dialect.has_mark:
         yield "\ufeff".encode()
-    file = io.StringIO(newline="")
+    file, named = io.StringIO(newline=""), texts.dialect.delimiter
     # Every string is quoted: before Python 3.13, the module leaves a lone carriage return unquoted.
-    delimiter = table.delimiter if table.delimiter and len(table.delimiter) == 1 else ","
+    delimiter = named if named and len(named) == 1 else ","
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, delimiter=delimiter)
-    for line in chain([table.columns], table.lines()):
-        writer.writerow([escape_cell(cell) if isinstance(cell, str) else cell for cell in line])
+    writer.writerow(map(_show, [*kept, *added]))
+    for own, new in lines:
+        writer.writerow([*map(_show, own), *(_fix(cell) if isinstance(cell, float) else _show(cell) for cell in new)])
         if file.tell() >= _PIECE_BYTES:
             yield file.getvalue().encode()
             file.seek(0)
@@ -125,12 +142,21 @@ def _write_csv(table: PredictedTable) -> Iterator[bytes]:
     yield file.getvalue().encode()
 
 
+def _show(cell: object) -> object:
+    """A cell of CSV; true and false are written as in JSON."""
+    return str(cell).lower() if isinstance(cell, bool) else escape_cell(cell) if isinstance(cell, str) else cell
+
+
+def _fix(probability: float) -> Decimal:
+    """With six decimals: a spreadsheet may take 6.1e-05 for a text."""
+    return Decimal(f"{probability:.6f}")
+
+
 def _write_jsonl(table: PredictedTable) -> Iterator[bytes]:
     """The probabilities of a row are one object; null for a bad row."""
-    own, num_labels, piece, size = len(table.kept), len(table.labels), list[str](), 0
-    for number, *cells, error in table.lines():
-        kept, (label, probability, *shares) = cells[:own], cells[own:]
-        found = {"row": number, **dict(zip(table.kept, kept, strict=True))}
+    num_labels, piece, size = len(table.labels), list[str](), 0
+    for own, (label, probability, *shares, error) in table.lines():
+        found = dict(zip(table.kept, own, strict=True))
         known = dict(zip(table.labels, shares[:num_labels], strict=True))
         found |= {"label": label, "probability": probability, "probabilities": None if probability is None else known}
         found |= {**dict(zip(table.marks, shares[num_labels:], strict=True)), "error": error}
@@ -147,10 +173,10 @@ def _write_parquet(table: PredictedTable) -> Iterator[bytes]:
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
-    types = {"row": pyarrow.int64(), **dict(zip(table.kept, find_types(table), strict=True))}
+    types = dict(zip(table.kept, find_types(table.texts), strict=True))
     types |= dict.fromkeys(("label", "error"), pyarrow.string()) | dict.fromkeys(table.marks, pyarrow.bool_())
     types |= dict.fromkeys(("probability", *(f"p_{label}" for label in table.labels)), pyarrow.float64())
-    schema = pyarrow.schema([(name, types[name]) for name in table.columns])
+    schema = pyarrow.schema([(name, types[name]) for name in (*table.kept, *table.added)])
     with tempfile.TemporaryFile(dir=table.spool_dir) as file:
         with ParquetWriter(file, schema) as writer:
             for batch in _batches(table):
@@ -166,9 +192,9 @@ def _write_parquet(table: PredictedTable) -> Iterator[bytes]:
 def _batches(table: PredictedTable) -> Iterator[list[list[Any]]]:
     """The lines, some at a time."""
     lines, size = list[list[Any]](), 0
-    for line in table.lines():
-        lines.append(line)
-        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in line)
+    for own, new in table.lines():
+        lines.append([*own, *new])
+        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in lines[-1])
         if size >= _BATCH_BYTES:
             yield lines
             lines, size = [], 0
@@ -176,8 +202,8 @@ def _batches(table: PredictedTable) -> Iterator[list[list[Any]]]:
         yield lines
 
 
-def find_types(table: PredictedTable) -> list[Any]:
-    """The type of each column of the input; strings for values of several types, unless all are numbers."""
+def find_types(texts: ReadTexts) -> list[Any]:
+    """The type of each column of a file; strings for values of several types, unless all are numbers."""
     import pyarrow
 
     known = {
@@ -189,9 +215,9 @@ def find_types(table: PredictedTable) -> list[Any]:
         frozenset({float}): pyarrow.float64(),
         frozenset({int, float}): pyarrow.float64(),
     }
-    found = [set[object]() for _ in table.kept]
-    for row, _ in table.rows():
-        for kinds, cell in zip(found, table.cells(row), strict=True):
+    found = [set[object]() for _ in texts.columns]
+    for row in texts.rows:
+        for kinds, cell in zip(found, texts.unpack(row), strict=True):
             if cell is not None:
                 kinds.add(_kind_of(cell))
     return [known.get(frozenset(kinds), pyarrow.string()) for kinds in found]

@@ -258,7 +258,7 @@ def _join_texts(
     if not (joins and len(others) == 1 and own.holds_sentences):
         return text, tuple(one.name for one in others)
     both = tuple(one.name for one in profiles if one in (own, others[0]))
-    return ChosenColumn(both, "both hold texts, which are joined; name one to read it alone (--text-column)"), ()
+    return ChosenColumn(both, "both hold texts, which are joined; name one to read it alone (text_column)"), ()
 
 
 def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:

@@ -10,7 +10,8 @@ from itertools import islice
 from statistics import mean
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.files.table import LABEL, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns
+from lens_engine.files.table import LABEL, MISSING, NAMED_ROWS, TEXT, Table, WantedColumns, list_columns, pick
+from lens_engine.options import suggest_words
 from lens_engine.prompt.text_checks import count_unspaced, fold_text, show_names
 from lens_engine.prompt.wording import show_label
 
@@ -81,18 +82,32 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
         told = f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}"
         place = f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field
         raise InvalidDataset(f"{told}; give each column a name of its own", field=place)
-    missing = [name for name in wanted.names if find_column(name, names) is None]
-    if missing and table.has_header:
+    missing = [name for name in wanted.names if _is_missing(name, table)]
+    if missing:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
         advice, is_alone = f"name one of the columns found ({wanted.parameters})", len(names) == 1 and wanted.label
+        is_alone = is_alone and table.has_header
         if is_alone:
             delimiters = [show_label(one) for one in (*DELIMITERS, "^", "~") if one in names[0]]
             advice = "the file has one column; send a table with a column of texts and one of labels"
             advice = f"name the delimiter of the file, perhaps {delimiters[0]} (delimiter)" if delimiters else advice
         parameter = "text_column" if missing[0] in list_columns(wanted.text) else "label_column"
+        near = [suggest_words(fold_name(name), map(fold_name, names))[:1] for name in missing]
+        if all(near):
+            meant = [str(find_column(one, names)) for (one,) in near]
+            advice = f"did you mean {' and '.join(map(show_label, meant))}? ({parameter})"
         told = f"{there_is} named {' and '.join(map(show_label, missing))}; columns found: {show_names(names)}"
         place = f"{field}.{missing[0]}" if field == "test" or is_alone else parameter
         raise InvalidDataset(f"{told}; {advice}", field=place)
+
+
+def _is_missing(name: str, table: Table) -> bool:
+    """Whether the header lacks a column; or, where a row may have others than the first rows, each row does."""
+    if table.has_header or name in table.names:
+        return find_column(name, table.names) is None
+    rows = (row.cells for row in table.rows() if row.fault is None and not row.empty)
+    names = {name, name.partition(": ")[0]}
+    return not any(pick(cells, one) is not MISSING for cells in rows for one in names)
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:

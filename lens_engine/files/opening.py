@@ -20,6 +20,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Literal
 
+from lens_engine.errors import InvalidDataset
 from lens_engine.files.delimited import read_delimited
 from lens_engine.files.json_rows import read_json
 from lens_engine.files.limits import DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
@@ -69,7 +70,11 @@ def open_table(
     if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
         yield adapt(read_folder(source, field))
         return
-    with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
+    try:
+        opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    except FileNotFoundError:
+        raise InvalidDataset(f"{source} does not exist", field=field) from None
+    with opened as file:
         num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
         if num_bytes > most:
             told = f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it"

@@ -253,7 +253,7 @@ class TextRow:
     text: str
     """As written, but for U+FFFD in place of what no store keeps; such a row is bad. "" without a text to read."""
     fault: str | None = None  #: why the row is bad, as a sentence without its subject (the row)
-    cells: bytes = field(default=b"", compare=False)  #: the values of all columns, which `unpack_cells` reads
+    cells: bytes = field(default=b"", compare=False)  #: the values of all columns, which `ReadTexts.unpack` reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +275,14 @@ class ReadTexts:
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each oddity that was accepted."""
         return (*self.notes, *self.dialect.notes, *self.changes)
+
+    def unpack(self, row: TextRow) -> list[Any]:
+        """The values of a row, one for each of `columns`; None where the row has no value."""
+        values: list[Any] = json.loads(row.cells) if row.cells else []
+        values += [None] * (len(self.columns) - len(values))
+        if self.text_place is not None and values[self.text_place] is None and row.text:
+            values[self.text_place] = row.text
+        return values
 
 
 def collect_texts(table: Table, named: Named, limits: ParsingLimits, field: str) -> ReadTexts:
@@ -375,20 +383,6 @@ class _TextRows:
             told = f"the file has more than {most:,} columns, and the output has all of them; leave some out"
             raise DatasetTooLarge(told, field=self.field)
         self.names[name] = len(self.names)
-
-
-def unpack_cells(packed: bytes, text: str, number: int, text_place: int | None) -> list[Any]:
-    """The values of a row, one for each of `number` columns; None where the row has no value.
-
-    Args:
-        text: of the row.
-        text_place: index of the column of texts; None if no column is.
-    """
-    values: list[Any] = json.loads(packed) if packed else []
-    values += [None] * (number - len(values))
-    if text_place is not None and values[text_place] is None and text:
-        values[text_place] = text
-    return values
 
 
 def _show(cell: object) -> object:

@@ -16,6 +16,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import MAX_COLUMNS, find_start, has_header, is_usual, name_positions
 from lens_engine.files.limits import DatasetTooLarge, ParsingLimits
 from lens_engine.files.table import NO_CELLS, Row, Table
+from lens_engine.files.text_file import UTF8, FoundDialect
 from lens_engine.prompt.wording import show_label
 
 _CHUNK_BYTES = 2**18
@@ -187,7 +188,9 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
             else:
                 yield Row(NO_CELLS, number, empty="line")
 
-    return Table(names, read, "workbook", kind=kind)
+    return Table(
+        names, read, "workbook", FoundDialect(UTF8), kind=kind
+    )  # a CSV made from it is opened by a spreadsheet
 
 
 def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list[tuple[str, list[Sequence[str]]]]:

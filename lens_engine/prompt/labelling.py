@@ -35,7 +35,7 @@ class ChosenText(NamedTuple):
     """A text to label."""
 
     place: int  #: among the unlabelled texts, from 0
-    chosen_by: Literal["coverage", "random"]
+    chosen_by: Literal["spread", "at random"]
 
 
 class ChosenTexts(NamedTuple):
@@ -73,9 +73,9 @@ def choose_texts(
     some = _draw(np.arange(len(labelled)), _MOST_LABELLED, generator)
     weights = np.ones(len(pool)) if ask is None or len(labelled) < LEAST_LABELS else _measure_doubt(ask(pool))
     covering = _cover(pool, [labelled[place] for place in some], drawn, n - len(drawn), weights)
-    chosen = [ChosenText(int(places[one]), "coverage") for one in covering]
+    chosen = [ChosenText(int(places[one]), "spread") for one in covering]
     for number, one in enumerate(drawn):
-        chosen.insert(3 * number + 1, ChosenText(int(places[one]), "random"))
+        chosen.insert(3 * number + 1, ChosenText(int(places[one]), "at random"))
     return ChosenTexts(tuple(chosen), len(pool))
 
 

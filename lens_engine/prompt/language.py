@@ -89,7 +89,7 @@ def describe_language(language: Language, *, is_bundled: bool) -> str:
     if language.code == "en":
         return found
     if is_bundled:
-        return f"{found}; {_FOREIGN}; name another (--model)"
+        return f"{found}; {_FOREIGN}; take another model"
     return f"{found}; choose a model that has learned it, and write the template in it"
 
 

@@ -159,18 +159,22 @@ def serve_labels(task: Task, rows: CleanProblem, options: LabelOptions) -> Serve
 def find_unknown_labels(labels: Sequence[str], rows: CleanProblem) -> list[InvalidInput]:
     """A fault for each of the first labels of rows that are not among `labels`."""
     return [
-        _without_word(label, name, upload)
+        _without_word(label, name, upload, is_in_dataset=label in rows.dataset.first)
         for name, upload in rows.uploads.items()
         for label in [label for label in upload.first if label not in labels][:_MAX_LISTED]
     ]
 
 
-def _without_word(label: str, name: str, upload: CleanRows) -> InvalidInput:
+def _without_word(label: str, name: str, upload: CleanRows, *, is_in_dataset: bool) -> InvalidInput:
     number, first = upload.uploaded[label], upload.first[label]
     noun = "row" if name == "dataset" else "test row"
     place = f"{'the first: ' if number > 1 else ''}{first.place}"
-    if label.strip():
+    if label.strip() and is_in_dataset:
         message = f"the label {show_label(label)} ({place}), which has no label word; add the label to the verbalizer"
+    elif label.strip():
+        row = "row" if number == 1 else "rows"
+        advice = f"leave the {row} out, or add labelled rows of it to the dataset"
+        message = f"the label {show_label(label)} ({place}), which no row of the dataset has; {advice}"
     else:
         message = f"no label ({place}); give each row a label, or leave the row out"
     return InvalidDataset(f"{show_count(number, noun, 'has')} {message}", field=f"{name}.label", row=first.row)

@@ -262,7 +262,7 @@ def write_markdown(source: Source) -> str:
 
 
 def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
-    """A row for each suspicious label, with its text.
+    """A row for each suspicious label, with its number from 1 and its text.
 
     Args:
         texts: of the dataset, by row.
@@ -272,7 +272,7 @@ def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int
     writer.writerow(("row", "text", "label", "likelier", "probability", "probability_of_likelier"))
     for one in found:
         words = map(escape_cell, (texts[one.row], one.label, one.likelier))
-        writer.writerow((one.row, *words, round(one.probability, 4), round(one.probability_of_likelier, 4)))
+        writer.writerow((one.row + 1, *words, round(one.probability, 4), round(one.probability_of_likelier, 4)))
     return file.getvalue()
 
 

@@ -186,10 +186,12 @@ def test_run_is_cancelled_resumed_and_ends(tab: Page, lens: Stack) -> None:
 
 
 def test_texts_to_label_next_are_listed(tab: Page, stage: Selections, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("text\nthe gas bill is late\n=1+1\n")
+    (tmp_path / "new.csv").write_text("\ufeffNr;text\n7;the gas bill is late\n8;=1+1\n")
     tab.open(f"/pages/selections/{stage.succeeded()}")
     tab.drop_file("Drop a file with texts without labels here, or choose one", tmp_path / "new.csv")
     tab.see("2 of 2 different texts")
-    tab.see("(random)")
+    tab.see("(at random)")
     tab.follow("Download the texts to label")
-    assert b'"\'=1+1"' in tab.wait_for_download("label-next.csv")
+    written = tab.wait_for_download("label-next.csv").decode()
+    assert written.startswith('\ufeff"Nr";"text";"label";"chosen_by"\n')
+    assert '"8";"\'=1+1";""' in written

@@ -118,7 +118,7 @@ def test_datasets_and_answers_at_once(
         (tmp_path / "new.csv").write_text("text\na tax letter\n")
         for texts in (["a tax letter"], tmp_path / "new.csv"):
             suggested = client.datasets.suggest_labels(texts, dataset_id=dataset.id, n=1).items
-            assert [(one.input, one.text, one.chosen_by) for one in suggested] == [(0, "a tax letter", "coverage")]
+            assert [(one.input, one.text, one.chosen_by) for one in suggested] == [(0, "a tax letter", "spread")]
         made = client.selections.submit(dataset_id=dataset.id, spec=make_spec(), name=None)
         with refusing("dataset-in-use"):
             client.datasets.delete(dataset.id)

@@ -20,7 +20,8 @@ def test_texts_are_suggested_beside_a_selection_and_a_dataset(client: TestClient
     assert answer.status_code == 200, answer.text
     found = answer.json()
     assert {(one["input"], one["text"]) for one in found["items"]} == {(0, NEW[0]), (1, NEW[1])}
-    assert sorted(one["chosen_by"] for one in found["items"]) == ["coverage", "random"]
+    assert sorted(one["chosen_by"] for one in found["items"]) == ["at random", "spread"]
+    assert found["table"] is None
     assert (found["compared"], len(found["items"])) == (2, 2)
 
     dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
@@ -31,6 +32,9 @@ def test_texts_are_suggested_beside_a_selection_and_a_dataset(client: TestClient
     by_file = client.post("/label-suggestions", files=files)
     assert by_file.status_code == 200, by_file.text
     assert {one["input"] for one in by_file.json()["items"]} == {0, 1}
+    header, *lines = by_file.json()["table"].splitlines()
+    assert header == '"id","text","label","chosen_by"'
+    assert sorted(lines) == [f'"0","{NEW[0]}","","spread"', f'"1","{NEW[1]}","","at random"']
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from app.store.database import Database
 from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
-from tests.integration.samples import make_rows, make_spec, pointers_of, problem_of
+from tests.integration.samples import make_bag_of_words, make_rows, make_spec, pointers_of, problem_of
 from tests.integration.test_quota import stored_by
 
 NEW = {"If-None-Match": "*"}
@@ -289,6 +289,23 @@ def test_row_that_looks_like_one_with_another_label_is_added_with_a_warning(clie
     assert [take_out(client, 2, 60).json()["warning"], take_out(client, 3, 5).json()["warning"]] == [None, None]
     back = client.put("/prompts/triage", json={"version": 2}, headers={"If-Match": '"4"'})
     assert back.json()["warning"] is None
+
+
+def test_name_that_its_classifier_answers_warns_that_examples_change_nothing(
+    client: TestClient, selections: Selections
+) -> None:
+    found = {"first": "words", "classifier": make_bag_of_words()}
+    selection_id = selections.succeeded(make_finding_result().model_copy(update=found).with_digest())
+    assert client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW).json()["warning"] is None
+    before = client.post("/prompts/triage/classify", json={"inputs": [ADDED["text"]]}).json()["answers"]
+    warning = add(client, 1, ADDED).json()["warning"]
+    assert warning == (
+        "the answers of triage come from its classifier, which examples do not change; ask `…/classify` with "
+        "`prompts` set to `support_examples`, or run a selection with the corrected rows"
+    )
+    assert client.post("/prompts/triage/classify", json={"inputs": [ADDED["text"]]}).json()["answers"] == before
+    assert "the answers of triage come from its classifier" in client.get("/pages/prompts/triage").text
+    assert take_out(client, 2, 60).json()["warning"] == warning
 
 
 def test_fixed_prompt_learns_nothing_and_says_why(client: TestClient, selections: Selections) -> None:

@@ -307,7 +307,7 @@ def test_suspicious_labels_come_with_their_texts(
     table = client.get(path, params={"format": "csv"})
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
     lines = list(csv.DictReader(io.StringIO(table.content.decode("utf-8-sig"))))
-    assert [(line["row"], line["text"]) for line in lines] == [("7", rows[7]["text"]), ("2", rows[2]["text"])]
+    assert [(line["row"], line["text"]) for line in lines] == [("8", rows[7]["text"]), ("3", rows[2]["text"])]
     problem_of(client.get(f"/selections/{selections.queued()}/suspicious-labels"), 409, "not-finished")
 
 

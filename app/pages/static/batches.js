@@ -63,17 +63,13 @@
     return `${labels}, by ${by}${unsure ? `; ${unsure.toLocaleString()} below 60 %` : ""}`;
   }
 
-  // A cell that a spreadsheet would run as a formula begins with an apostrophe, as in files of the service.
-  const cell = (text) => `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-
   function showNext(found, out) {
-    const lines = found.items.map((one) => [one.input, cell(one.text), one.chosen_by].join());
     out.querySelector("ol").replaceChildren(...found.items.map((one) => {
       const line = document.createElement("li");
       line.textContent = `${one.text} (${one.chosen_by})`;
       return line;
     }));
-    return new Blob([`\ufeff${["row,text,chosen_by", ...lines].join("\n")}\n`], { type: "text/csv" });
+    return new Blob([found.table], { type: "text/csv" });
   }
 
   async function run(form) {

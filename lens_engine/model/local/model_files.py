@@ -121,7 +121,7 @@ def _ask(reference: str) -> str:
     own = _OF_OPENAI.fullmatch(reference)
     name, url, key = (own[1], "https://api.openai.com/v1", "OPENAI_API_KEY") if own else (reference, "URL", "VARIABLE")
     served = shlex.quote(f"openai-chat:{name}@{url}")
-    return f"A hosted model is asked through its API: --model {served} --endpoint-key-variable {key} (docs/servers.md)."
+    return f"A hosted model is asked through its API: model={served}, key_variable={key} (docs/servers.md)."
 
 
 def _find_bundled() -> Path:

@@ -59,7 +59,7 @@ SELECT = ["select", "rows.csv", *TASK, "--preset", "quick"]
 CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out.csv"]
 INVALID: list[tuple[str, list[str], str]] = [
     ("no such command", ["chose"], "No such command"),
-    ("missing file", ["select", "nope.csv", *TASK, "--preset", "quick"], "error: nope.csv does not exist\n"),
+    ("missing file", ["select", "nope.csv", *TASK], "error: nope.csv does not exist\n  where: dataset\n"),
     (
         "folder for a file",
         ["select", "folder", *TASK, "--preset", "quick"],
@@ -86,6 +86,7 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("checkpoint without a folder", [*SELECT, "--checkpoint", "nope/c"], "the folder nope does not exist"),
     ("damaged checkpoint", [*SELECT, "--checkpoint", "note.txt"], "where: --checkpoint"),
     ("classifier that is none", CLASSIFY, "note.txt"),
+    ("rows for a classifier", [*CLASSIFY, "--classifier", "rows.csv"], "rows.csv is no classifier file; give the file"),
     ("missing classifier", [*CLASSIFY, "--classifier", "nope.json"], "error: nope.json does not exist\n"),
     ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
     ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
@@ -129,12 +130,20 @@ def test_taken_port_has_exit_code_2(lens: Run, tmp_path: Path) -> None:
     assert "try another --port" in errors
 
 
-def test_folder_for_uploads_that_is_not_there_is_refused(lens: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LENS_SPOOL_DIR", "missing")
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("LENS_SPOOL_DIR", "missing", "(No such file or directory)\n  where: LENS_SPOOL_DIR"),
+        ("LENS_LEASE_RENEW_SECONDS", "31", "  lease_renew_seconds must be at most half of lease_seconds, or"),
+    ],
+)
+def test_setting_that_cannot_be_is_refused(
+    lens: Run, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, value)
     code, errors = lens("serve", "--port", "1")
     assert code == 2
-    assert "No such file or directory" in errors
-    assert "LENS_SPOOL_DIR" in errors
+    assert said in errors
 
 
 @pytest.mark.parametrize(

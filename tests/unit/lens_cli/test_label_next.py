@@ -25,13 +25,38 @@ def run(*words: str) -> tuple[int, str]:
     return done.exit_code, " ".join(done.stderr.split())
 
 
-def test_new_texts_are_written_with_how_they_were_chosen() -> None:
+def test_new_texts_are_written_with_an_empty_label_and_how_they_were_chosen() -> None:
     code, said = run("-n", "5", "-o", "next.csv")
     assert code == 0, said
-    rows = list(csv.DictReader(Path("next.csv").read_text("utf-8-sig").splitlines()))
-    assert {(row["row"], row["text"]) for row in rows} == {("0", NEW[0]), ("1", "'=1+1 is late")}
-    assert {row["chosen_by"] for row in rows} == {"coverage", "random"}
+    header, *lines = Path("next.csv").read_text("utf-8").splitlines()
+    assert header == '"id","text","label","chosen_by"'
+    assert sorted(lines) == [f'"0","{NEW[0]}","","spread"', '"1","\'=1+1 is late","","at random"']
     assert "there are only 2 different texts without a label" in said
+
+
+@pytest.mark.parametrize(
+    ("new", "train", "header"),
+    [
+        (
+            "\ufeffTicket-Nr;Text;Kanal\n7;Fällig;Mail\n",
+            "Text;Thema\n",
+            '\ufeff"Ticket-Nr";"Text";"Kanal";"Thema";"chosen_by"',
+        ),
+        ("Text\tthema\nFällig\t\n", "Text\tThema\n", '"Text"\t"thema"\t"chosen_by"'),
+        ("chosen_by,text\nme,Fällig\n", "text,kind\n", '"input_chosen_by","text","kind","chosen_by"'),
+    ],
+)
+def test_file_keeps_its_columns_and_dialect_beside_the_label_column_of_the_labelled(
+    new: str, train: str, header: str
+) -> None:
+    Path("new.csv").write_text(new)
+    mark = next(one for one in ";\t," if one in train)
+    Path("train.csv").write_text(train + "".join(f"film {row}{mark}{row % 2}\n" for row in range(20)))
+    code, said = run("-o", "next.csv")
+    assert code == 0, said
+    written = Path("next.csv").read_bytes().decode().splitlines()
+    assert written[0] == header
+    assert "Fällig" in written[1]
 
 
 def test_classifier_of_words_is_asked_from_fifty_labels_on() -> None:

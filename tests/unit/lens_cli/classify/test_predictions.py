@@ -3,6 +3,7 @@
 import codecs
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet
@@ -14,10 +15,14 @@ from lens_engine.classifier.classifier import InputFormat
 from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.evaluation.table import PredictedTable, write_table
-from lens_engine.files import TextRow
+from lens_engine.files import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.testing import TableScorer
 
 FORMATS = ["csv", "jsonl", "parquet"]
+
+
+def read(*texts: str) -> ReadTexts:
+    return read_inline_texts(texts, ParsingLimits.of_own_files())
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
@@ -45,8 +50,7 @@ def test_output_has_a_row_for_each_text_in_order(written_as: str, bench: Workben
     rows = read_output(paths.output)
     expected = CLASSIFIER.predict(texts, TableScorer())
     shares = ["probabilities"] if written_as == "jsonl" else ["p_positive", "p_negative"]
-    assert list(rows[0]) == ["row", "text", "label", "probability", *shares, "error"]
-    assert [int(row["row"]) for row in rows] == [0, 1]
+    assert list(rows[0]) == ["text", "label", "probability", *shares, "error"]
     assert [row["text"] for row in rows] == texts
     assert [row["label"] for row in rows] == list(expected.labels)
     for row, probabilities in zip(rows, expected.probabilities.tolist(), strict=True):
@@ -66,7 +70,6 @@ def test_bad_rows_are_kept_and_named(bench: Workbench) -> None:
         bench.run(paths, max_prompt_tokens=30)
 
     rows = read_output(paths.output)
-    assert [row["row"] for row in rows] == list(range(6))
     assert [row["label"] is None for row in rows] == [False, True, True, True, True, False]
     assert [row["probabilities"] is None for row in rows] == [False, True, True, True, True, False]
     assert "is blank" in rows[1]["error"]
@@ -120,7 +123,7 @@ def test_columns_of_the_input_are_kept(written_as: str, bench: Workbench) -> Non
     assert "read as Windows-1252" in shown
     content = paths.output.read_bytes()
     if written_as == "csv":  # as a spreadsheet of the same place reads it
-        assert content.startswith('\ufeff"row";"Nr";"Kommentar";"input_label";"label"'.encode())
+        assert content.startswith('\ufeff"Nr";"Kommentar";"input_label";"label"'.encode())
         paths.output.write_bytes(content.removeprefix(codecs.BOM_UTF8).replace(b";", b","))
     rows = read_output(paths.output)
     assert [(row["Nr"], row["Kommentar"], row["input_label"]) for row in rows] == [
@@ -149,9 +152,9 @@ def test_csv_runs_no_formula_of_the_input(bench: Workbench) -> None:
     bench.run(bench.paths(path, "predictions.csv"))
 
     lines = (bench.folder / "predictions.csv").read_text().splitlines()
-    assert lines[0].startswith('"row","text","\'@name","amount"')
-    assert lines[1].startswith('0,"\'=cmd|\' /C calc\'!A0","\'+1+cmd","-5.2"')
-    assert lines[2].startswith('1,"\'- dash","\'\tx","+4917"')
+    assert lines[0].startswith('"text","\'@name","amount"')
+    assert lines[1].startswith('"\'=cmd|\' /C calc\'!A0","\'+1+cmd","-5.2"')
+    assert lines[2].startswith('"\'- dash","\'\tx","+4917"')
     bench.run(bench.paths(path, "predictions.jsonl"))
     assert read_output(bench.folder / "predictions.jsonl")[0]["text"] == "=cmd|' /C calc'!A0"
 
@@ -181,15 +184,15 @@ def test_column_of_parquet_has_the_type_of_all_its_values(
 
 
 def test_files_are_written_piece_by_piece() -> None:
-    rows = [(TextRow(f"{'x' * 3000} {number}"), Prediction(label="a", probabilities=(1.0,))) for number in range(1500)]
-    table = PredictedTable(("a",), ("text",), lambda: rows, 0)
+    texts = [f"{'x' * 3000} {number}" for number in range(1500)]
+    table = PredictedTable(("a",), read(*texts), [Prediction(label="a", probabilities=(1.0,))] * 1500)
     for written_as in ("csv", "jsonl"):
         pieces = list(write_table(table, written_as))
         assert max(map(len, pieces)) < 300_000
         assert b"".join(pieces).count(b"\n") == 1500 + (written_as == "csv")
     file = pyarrow.parquet.ParquetFile(io.BytesIO(b"".join(write_table(table, "parquet"))))
     assert file.num_row_groups == 3
-    assert file.read().column("text").to_pylist() == [row.text for row, _ in rows]
+    assert file.read().column("text").to_pylist() == texts
 
 
 @pytest.mark.parametrize("delimiter", [";", "||"])
@@ -206,7 +209,7 @@ def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench, d
     assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["хорошо", "плохо"], TableScorer()).labels)
     bench.run(bench.paths(path, "predictions.csv"), text_column=None)
     written = (bench.folder / "predictions.csv").read_text("utf-8-sig").splitlines()
-    assert written[0].startswith('"row";"text";"Отзыв"' if delimiter == ";" else '"row","text","Отзыв"')
+    assert written[0].startswith('"text";"Отзыв"' if delimiter == ";" else '"text","Отзыв"')
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -214,18 +217,18 @@ def test_predictions_have_the_mark_of_a_file_in_utf_8(mark: str, bench: Workbenc
     path = bench.folder / "new.csv"
     path.write_text(f"{mark}text\nFällig\n", encoding="utf-8")
     bench.run(bench.paths(path))
-    assert (bench.folder / "predictions.csv").read_text("utf-8").startswith(f'{mark}"row"')
+    assert (bench.folder / "predictions.csv").read_text("utf-8").startswith(f'{mark}"text"')
 
 
 def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
     path = bench.folder / "new.jsonl"
     path.write_text(
-        '{"text": "Sunny", "m": ["\\ud800"], "row": 1, "input_row": 2, "n": 123456789012345678901234567890}\n'
+        '{"text": "Sunny", "m": ["\\ud800"], "error": 1, "input_error": 2, "n": 123456789012345678901234567890}\n'
     )
     for suffix in FORMATS:
         bench.run(bench.paths(path, f"predictions.{suffix}"))
         (row,) = read_output(bench.folder / f"predictions.{suffix}")
-        assert (str(row["input_row"]), str(row["input_input_row"])) == ("1", "2")
+        assert (str(row["input_error"]), str(row["input_input_error"])) == ("1", "2")
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
@@ -262,7 +265,8 @@ def test_rows_below_the_threshold_have_no_label_and_are_marked(written_as: str, 
     rows = read_output(paths.output)
     kept = [float(row["probability"] or 0) >= least for row in rows]
     assert sum(kept) == 15
-    assert [str(row["answered"]) for row in rows] == list(map(str, kept))
+    shown = ["false", "true"] if written_as == "csv" else [False, True]
+    assert [row["answered"] for row in rows] == [shown[is_kept] for is_kept in kept]
     assert [row["label"] or None for row in rows] == [
         row["label"] if is_kept else None for row, is_kept in zip(every, kept, strict=True)
     ]
@@ -278,11 +282,10 @@ def test_how_many_rows_are_answered_is_said(bench: Workbench) -> None:
 def test_probability_counts_as_the_file_shows_it() -> None:
     nine_tenths = float(np.float32(0.9))  # below 0.9, and shown as 0.9
     prediction = Prediction(label="a", probabilities=(nine_tenths, 1.0 - nine_tenths))
-    table = PredictedTable(("a", "b"), (), lambda: [(TextRow("x"), prediction)], answer_above=0.9)
+    table = PredictedTable(("a", "b"), read("x"), [prediction], answer_above=0.9)
     assert nine_tenths < 0.9
-    (line,) = table.lines()
-    assert dict(zip(table.columns, line, strict=True)) == {
-        "row": 0,
+    ((_, line),) = table.lines()
+    assert dict(zip(table.added, line, strict=True)) == {
         "label": "a",
         "probability": 0.9,
         "p_a": 0.9,
@@ -292,6 +295,16 @@ def test_probability_counts_as_the_file_shows_it() -> None:
     }
 
 
+def test_small_probabilities_and_flags_are_written_as_a_spreadsheet_reads_them() -> None:
+    prediction = Prediction(label="a", probabilities=(0.99993853, 6.14631e-05, 1e-9))
+    table = PredictedTable(("a", "b", "c"), read("x"), [prediction], answer_above=0.5)
+    assert b"".join(write_table(table, "csv")).splitlines()[1] == (
+        b'"x","a",0.999939,0.999939,0.000061,0.000000,"true",""'
+    )
+    assert json.loads(b"".join(write_table(table, "jsonl")))["probabilities"]["b"] == 6.14631e-05
+
+
 def test_column_of_the_input_that_is_called_answered_is_renamed_where_there_is_another() -> None:
-    names = [PredictedTable(("a",), ("answered",), list, answer_above=least).kept for least in (None, 0.5)]
+    texts = replace(read(), columns=("answered",))
+    names = [PredictedTable(("a",), texts, [], answer_above=least).kept for least in (None, 0.5)]
     assert names == [["answered"], ["input_answered"]]

@@ -196,7 +196,7 @@ def test_csv_has_the_texts_and_no_formula() -> None:
     rows = list(csv.DictReader(io.StringIO(write_suspicious_labels(found, {7: '+"x",\ny'}))))
     assert rows == [
         {
-            "row": "7",
+            "row": "8",
             "text": '\'+"x",\ny',
             "label": "'=a",
             "likelier": "b",

@@ -244,6 +244,12 @@ def test_file_gives_these_rows_and_notes(
     assert not is_all or len(found.warnings) == len(notes), found.warnings
 
 
+def test_file_that_is_not_there_is_named_without_the_number_of_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset) as refusal:
+        read_examples(tmp_path / "none.csv")
+    assert str(refusal.value) == f"{tmp_path / 'none.csv'} does not exist"
+
+
 @pytest.mark.parametrize(("header", "rows", "first"), LOOK_ALIKES)
 def test_table_is_read_as_what_it_is(tmp_path: Path, header: str, rows: Sequence[str], first: tuple[str, str]) -> None:
     (tmp_path / "rows").write_text(table(header, *rows))
@@ -313,7 +319,7 @@ CYRILLIC = "".join(
 )
 FLAGS = [f"some text {number},{number % 2},{number % 3 % 2},{number % 5 % 2}" for number in range(30)]
 WRONG: list[tuple[str | bytes, str, str]] = [
-    ("ID,Texts,Labels,channel\n1,a,x,web\n", "text_column", "no columns named 'text' and 'label'; columns found: 'ID', 'Texts', 'Labels', 'channel'; name one of the columns found (text_column, label_column)"),
+    ("ID,Texts,Labels,channel\n1,a,x,web\n", "text_column", "no columns named 'text' and 'label'; columns found: 'ID', 'Texts', 'Labels', 'channel'; did you mean 'Texts' and 'Labels'? (text_column)"),
     ("texts,label\na,x\n", "text_column", "columns found: 'texts', 'label'"),
     ("text,class\na,x\n", "label_column", "columns found: 'text', 'class'"),
     ("text,label,text\na,x\n", "dataset.text", "the column 'text' is there more than once"),

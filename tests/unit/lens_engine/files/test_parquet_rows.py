@@ -14,6 +14,7 @@ import pytest
 from dataset_uploads import Uploads, write_parquet, write_table
 from written_shapes import MAIN, ROWS, xlsx, zipped
 
+from lens_engine.evaluation.table import write_chosen
 from lens_engine.files import (
     InvalidDataset,
     ParsedDataset,
@@ -22,8 +23,8 @@ from lens_engine.files import (
     parse_dataset,
     read_texts,
 )
-from lens_engine.files.rows import unpack_cells
 from lens_engine.files.workbook import read_sheets
+from lens_engine.prompt.labelling import ChosenText
 
 TEXTS = ["works", "broke"]
 GOOD = write_parquet([("works", "good"), ("broke", "bad")])
@@ -132,7 +133,7 @@ def test_damaged_file_is_refused(uploads: Uploads, content: bytes) -> None:
 def test_kept_column_of_values_that_python_lacks_is_text(column: pyarrow.Array, shown: str, tmp_path: Path) -> None:
     (tmp_path / "input").write_bytes(write_table(pyarrow.table({"text": TEXTS, "odd": column})))
     found = read_texts(tmp_path / "input", ParsingLimits.of_own_files())
-    cells = [unpack_cells(row.cells, row.text, 2, found.text_place) for row in found.rows]
+    cells = [found.unpack(row) for row in found.rows]
     assert cells == [[text, odd] for text, odd in zip(TEXTS, [shown, None], strict=True)]
 
 
@@ -180,6 +181,12 @@ def test_remark_beside_the_only_column_of_a_workbook_costs_no_text(tmp_path: Pat
     rows = [(text, "call back") if number == place else (text,) for number, (text, _) in enumerate(ROWS)]
     (tmp_path / "upload").write_bytes(xlsx([("text",), *rows]))
     assert [row.text for row in read_texts(tmp_path / "upload", OWN).rows] == [text for text, _ in ROWS]
+
+
+def test_csv_made_from_a_workbook_begins_with_the_mark_that_spreadsheets_want(tmp_path: Path) -> None:
+    (tmp_path / "upload").write_bytes(xlsx([("Text",), ("Fällig",)]))
+    written = write_chosen(read_texts(tmp_path / "upload", OWN), [ChosenText(0, "spread")], "Thema")
+    assert written.decode() == '\ufeff"Text","Thema","chosen_by"\n"Fällig","","spread"\n'
 
 
 def test_usual_name_among_the_values_of_a_workbook_is_no_header(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from lens_engine.files import (
 )
 from lens_engine.files.columns import has_header
 from lens_engine.files.profiles import MAX_DISTINCT, ColumnProfile
-from lens_engine.files.rows import unpack_cells
 from lens_engine.files.table import ColumnNames
 
 LIMITS = ParsingLimits(max_text_characters=20, is_trusted=True)
@@ -140,7 +139,7 @@ def test_other_columns_are_kept(write: Writer, tmp_path: Path) -> None:
 
 
 def read_cells(row: TextRow, found: ReadTexts) -> list[Any]:
-    return unpack_cells(row.cells, row.text, len(found.columns), found.text_place)
+    return found.unpack(row)
 
 
 def test_number_that_json_does_not_have_is_no_value(tmp_path: Path) -> None:

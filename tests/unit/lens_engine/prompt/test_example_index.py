@@ -150,18 +150,18 @@ def test_new_texts_are_proposed_once_and_a_third_at_random(
     assert found.num_compared == len(new)
     assert len(folded) == len(set(folded)) == min(n, len(new))
     assert set(folded) <= new
-    assert Counter(one.chosen_by for one in found.texts)["random"] == round(len(folded) / 3)
+    assert Counter(one.chosen_by for one in found.texts)["at random"] == round(len(folded) / 3)
     assert choose_texts(texts, labelled, n, seed=seed) == found
 
 
 def test_each_beginning_has_its_third_at_random() -> None:
     chosen_by = [one.chosen_by for one in choose_texts(GROUPS, [], 9).texts]
-    assert chosen_by == ["coverage", "random", "coverage"] * 3
+    assert chosen_by == ["spread", "at random", "spread"] * 3
 
 
 def test_random_texts_are_drawn_uniformly() -> None:
     runs = [choose_texts(GROUPS[:6], [], 6, seed=seed).texts for seed in range(150)]
-    places = Counter(one.place for run in runs for one in run if one.chosen_by == "random")
+    places = Counter(one.place for run in runs for one in run if one.chosen_by == "at random")
     assert sum(places.values()) == 300
     assert set(places) == set(range(6))
     assert 30 < min(places.values()) <= max(places.values()) < 70  # 50 each

@@ -194,7 +194,16 @@ def test_unknown_labels_of_both_uploads_are_in_one_refusal(desk: Task, make_conf
 
     found = refusal.value.problems
     assert [(one.field, one.row) for one in found] == [("dataset.label", 4), ("dataset.label", 5), ("test.label", 7)]
-    assert "1 test row has the label 'tea' (line 9)" in found[2].detail
+    assert "1 test row has the label 'tea' (line 9), which has no label word; add the label" in found[2].detail
+
+
+def test_label_of_test_rows_alone_is_left_out_or_given_rows(desk: Task, make_config: MakeConfig) -> None:
+    with pytest.raises(InvalidDataset) as refusal:
+        deal_rows(Problem(desk, make_rows({}), make_rows({7: "tea", 8: "tea"}, "test")), make_config())
+    assert str(refusal.value) == (
+        "2 test rows have the label 'tea' (the first: line 9), which no row of the dataset has; leave the rows out, or "
+        "add labelled rows of it to the dataset"
+    )
 
 
 WORDS = ("parcel", "money", "card", "late", "lost", "is", "my", "the", "where", "again", "please", "today")
