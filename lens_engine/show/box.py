@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from lens_engine.model.base import SERVER
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import find_chosen, find_test, kind_of
+from lens_engine.result.headline import find_chosen, find_test
 from lens_engine.show.answers import Answered
-from lens_engine.show.figures import find_reading, list_chosen
 from lens_engine.show.verdict import find_answered, list_as_good, say_beside, say_decision, say_rest
+from lens_engine.show.ways import find_first
 from lens_engine.show.words import quote_label
 
 _TEXTS = 1000
@@ -76,9 +76,7 @@ def _say_doubtful(result: SelectionResult) -> Iterator[str]:
 
 def _say_cost(result: SelectionResult) -> Iterator[str]:
     """Tokens, time and money of the first choice, and where it runs."""
-    uses = (None, find_reading(result.answer))
-    ways = (one for one in list_chosen(result) if kind_of(one) == result.first and one.use in uses)
-    way, origin, spent = next(ways, None), result.provenance, result.cost
+    way, origin, spent = find_first(result), result.provenance, result.cost
     if way is None or way.method in _CHEAP:
         yield "" if way is None else _CHEAP[way.method]
         return

@@ -1,14 +1,13 @@
 """Figures as tables: of every contender, and of what is right above a threshold."""
 
 from collections.abc import Callable
-from itertools import islice
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.config import Use
 from lens_engine.prompt.wording import describe_usd, show_count, show_share
-from lens_engine.result import Contender, SelectionResult, SupportExamples
+from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import find_chosen
 from lens_engine.show.table import NOTHING, Table
+from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     name_contender,
@@ -35,7 +34,7 @@ def tabulate_contenders(result: SelectionResult) -> Table | None:
         return None
     columns, chosen = _list_columns(result), list_chosen(result)
     rows = [(name_contender(one), *(show(one) for _, show in columns)) for one in listed]
-    first = next((one.judged for one in listed if one.judged is not None), None)
+    first = (find_first(result) or listed[0]).judged
     if first is not None and first.largest_class is not None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
         rows.append((ALWAYS_THE_LARGEST, share, *nothing))
@@ -58,6 +57,8 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
     columns.append(("rows", lambda one: NOTHING if one.judged is None else f"{one.judged.n:,}"))
     if any(one.test for one in result.contenders):
         columns.append(("test texts", lambda one: show_with_range(one.test)))
+    elif any(find_estimate_of(result, one) for one in result.contenders):
+        columns.append(("expected of\nnew texts", lambda one: show_with_range(find_estimate_of(result, one))))
     columns.append(("tokens\na text", lambda one: f"{one.tokens:,.0f}"))
     columns.append(("tokens\nheld", lambda one: f"{one.tokens_held:,.0f}"))
     if any(one.usd is not None for one in result.contenders):
@@ -67,24 +68,6 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
 
 def _show_f1(figure: Accuracy | None) -> str:
     return show_f1(None if figure is None else figure.macro_f1)
-
-
-def find_reading(answer: SupportExamples) -> Use:
-    """How a prompt is read for its use: without biases, as the model answers."""
-    return answer.use if answer.label_biases else "prompt"
-
-
-def list_chosen(result: SelectionResult) -> list[Contender]:
-    """The prompt for each use, and the classifier to use."""
-    wording = (result.task.template, result.task.instruction)
-    places = [place for place, one in enumerate(result.wordings) if (one.template, one.instruction) == wording] or [0]
-    ways = [(find_reading(one), one.form, one.method, one.rows) for one in result.support_examples]
-    prompts = (one for one in result.contenders if one.kind == "prompt" and one.wording in places)
-    found = [one for one in prompts if (one.use, one.form, one.method, one.rows) in ways]
-    chosen = find_chosen(result)
-    own = None if chosen is None else (chosen.name, chosen.cross_validated.accuracy)
-    others = (one for one in result.contenders if one.judged and (one.method, one.judged.accuracy) == own)
-    return [*found, *islice(others, 1)]
 
 
 def tabulate_answered(result: SelectionResult) -> Table | None:

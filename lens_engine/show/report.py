@@ -6,15 +6,14 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent
-from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import Headline, find_expected, kind_of, list_headlines
+from lens_engine.result import SelectionResult
+from lens_engine.result.headline import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
 from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
-from lens_engine.show.figures import find_reading, list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
+from lens_engine.show.figures import tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -31,15 +30,8 @@ from lens_engine.show.tables import (
     tabulate_suspicious,
 )
 from lens_engine.show.verdict import say_beside, say_decision
-from lens_engine.show.words import (
-    ALWAYS_THE_LARGEST,
-    HEADLINES,
-    PROMPT_PRICE,
-    join_names,
-    name_way,
-    quote_label,
-    show_accuracy,
-)
+from lens_engine.show.ways import explain_marks, list_read
+from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy
 
 _FIXED = "For tools that take the same examples for every text"
 _UNTESTED = "Nothing was judged."
@@ -137,7 +129,7 @@ class ResultView:
         return Section(
             "accuracies",
             "How often each is right",
-            () if bars else (_UNTESTED,),
+            explain_marks(list_read(self.result)) if bars else (_UNTESTED,),
             charts=(draw_accuracies(bars),) if bars else (),
             folded=() if table is None else (table,),
         )
@@ -215,23 +207,18 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """The first choice, the best of each other kind that was judged to the end, and the most frequent label."""
-    chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
-    kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
-    uses = (None, find_reading(result.answer))
-    is_tested = any(one.test for one in kept)
-    for one in kept:
-        own = one.test if is_tested else find_expected(result, kind_of(one)) if one in chosen else one.judged
-        if own is not None and one.use in uses:
-            found.setdefault(name_way(one), (one, own))
-    bars = [
-        Bar(name, own.accuracy, *own.ci95, own.n, one.kind == "prompt", one in chosen and kind_of(one) == result.first)
-        for name, (one, own) in found.items()
+    """The ways to answer as the prompt of the run is read, with a mark where a figure is no estimate."""
+    return [
+        Bar(
+            one.title,
+            one.figure.accuracy,
+            *one.figure.ci95,
+            one.figure.n,
+            is_prompt=one.contender is not None and one.contender.kind == "prompt",
+            is_chosen=one.is_first,
+        )
+        for one in list_read(result)
     ]
-    largest = next((own for _, own in found.values()), None)
-    if largest is not None and (share := largest.largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, largest.n))
-    return bars
 
 
 def _describe_headline(one: Headline) -> str:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from math import hypot
-from statistics import fmean
 from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, kind_of
+from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, is_tested, kind_of
 from lens_engine.show.answers import Answered, list_answered
+from lens_engine.show.ways import Way, explain_marks, find_reading, list_read, list_ways
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     describe_form,
@@ -148,36 +148,17 @@ def _say_weak(result: SelectionResult) -> str:
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
-    """How often everything else is right, the best first."""
-    rivals = sorted(_list_rivals(result), key=lambda one: -one[1])
+    """How often everything else is right, the best first: the figures of the chart."""
+    rivals = [one for one in list_read(result) if not one.is_first]
+    told = (f"{_shorten(one.name)} {show_percent(one.figure.accuracy)}{'*' * one.is_raw}" for one in rivals)
     if rivals:
-        yield f"Right of 100: {', '.join(f'{name} {show_percent(share)}' for name, share in rivals)}."
+        yield f"Right of 100: {', '.join(told)}."
+        yield from map(end_sentence, explain_marks(rivals))
 
 
-def _list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
-    """What the first choice was compared with, and how often each is right."""
-    first = find_expected(result, result.first)
-    for kind, name in _NAMES.items():
-        judged = (one.test if result.has_test else one.judged for one in result.contenders if kind_of(one) == kind)
-        expected = find_expected(result, kind) or next(judged, None)
-        if kind != result.first and expected is not None:
-            yield name, expected.accuracy
-    yield from _list_averages(result, result.answer)
-    if first is not None and first.largest_class is not None:
-        yield ALWAYS_THE_LARGEST, first.largest_class
-
-
-def _list_averages(result: SelectionResult, answer: SupportExamples) -> Iterator[tuple[str, float]]:
-    """Prompts without examples and with random ones, for the same use: the best of those, and the mean of these.
-
-    Random sets that were dropped count, because the others are no average sets.
-    """
-    for method, name in _RIVALS.items():
-        way = (method, answer.use, "fixed")
-        own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == way]
-        found = [one.accuracy for one in ((each.test if answer.test else each.judged) for each in own) if one]
-        if found and method != answer.method:
-            yield name, found[0] if method == "zero_shot" else fmean(found)
+def _shorten(name: str) -> str:
+    """The name of a way in a list, where all prompts are read alike."""
+    return name.removeprefix("prompt, ").replace(", corrected", "")
 
 
 def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
@@ -186,8 +167,18 @@ def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
         return "The prompt was not judged."
     told = [f"The prompt is {say_expected(answer.expected, result.objective, is_test=answer.test is not None)}."]
     told += ["Something better than the prompt can be used."] if answer.recommended is False else []
-    told += [end_sentence(f"with {name}: {show_percent(share)} %") for name, share in _list_averages(result, answer)]
+    for one in _list_plain(result, answer):
+        told.append(f"With {_shorten(one.name)}: {show_percent(one.figure.accuracy)} %.")
     return " ".join(told)
+
+
+def _list_plain(result: SelectionResult, answer: SupportExamples) -> list[Way]:
+    """Prompts without examples and with random ones, read as this one is; nothing on other rows than those of it."""
+    if is_tested(result) != (answer.test is not None):
+        return []
+    plain = set(_RIVALS.values()) - {_RIVALS["zero_shot"] * (answer.method == "zero_shot")}
+    found = [one for one in list_ways(result) if one.contender and one.contender.use == find_reading(answer)]
+    return [one for one in found if _shorten(one.name) in plain]
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:

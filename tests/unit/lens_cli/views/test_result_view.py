@@ -67,7 +67,7 @@ def test_summary_fits_a_screen_with_what_to_use_first() -> None:
     assert len(lines) <= 25
     assert lines[0] == VERDICT.sentence
     assert [line.split("  ")[0] for line in lines if "%  █" in line] == [
-        *("classifier of the model", "prompt, 1 example", "prompt, 1 example, corrected", "counting words")
+        *("classifier of the model", "prompt, 1 fixed example", "prompt, 1 fixed example, corrected", "counting words")
     ]
     assert [line for line in lines if line.startswith("note:")] == ["note: 0", "note: 1", "note: 2"]
     assert "6 more notes with --verbose" in lines
@@ -75,7 +75,7 @@ def test_summary_fits_a_screen_with_what_to_use_first() -> None:
 
 def test_summary_marks_what_to_use() -> None:
     assert [way.name for way in list_ways(make_result()) if way.is_first] == ["classifier of the model"]
-    assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 example"]
+    assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 fixed example"]
 
 
 def test_cached_pairs_are_shown_separately() -> None:

@@ -25,7 +25,7 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("contenders", 3, "tokens_held"), 1234.0, "1,234"),
     (("contenders", 4, "usd"), 1.31, "1.31 USD"),
     (("tested", 3, "test", "accuracy"), 0.6173, "123 of 200 test texts"),
-    (("support_examples", 0, "test", "accuracy"), 0.6173, "the prompt 62"),
+    (("contenders", 5, "test", "accuracy"), 0.6173, "counting words 62"),
     (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words, no examples and random examples may"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 0, "examples", 0, "info_score"), 0.0937, "+0.0937"),

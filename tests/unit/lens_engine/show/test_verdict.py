@@ -130,18 +130,19 @@ def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dic
 
 
 def test_rest_says_how_often_everything_else_is_right() -> None:
-    told = "Right of 100: no examples 91, random examples 91, the prompt 88, counting words 80."
-    assert list(say_rest(make_untested())) == [told]
+    told = "Right of 100: no examples 91*, random examples 91*, 1 fixed example 88, counting words 80*."
+    assert list(say_rest(make_untested())) == [told, "* on the rows that judged it, not corrected for choosing."]
     words = make_untested("words", classifier_estimate=None, contenders=(*CONTENDERS[5:6], *CONTENDERS[:5]))
-    assert [one.partition(", the classifier")[2] for one in say_rest(words)] == [" 80."], "the best that was judged"
-    (told,) = say_rest(make_untested(classifier_estimate=LOW))
-    assert told.endswith(", always the most frequent label 90, the prompt 88, counting words 80.")
+    told, _ = say_rest(words)
+    assert told.endswith(", classifier of the model 80*."), "as it was judged"
+    told, _ = say_rest(make_untested(classifier_estimate=LOW))
+    assert told.endswith(", 1 fixed example 88, counting words 80*, always the most frequent label 90.")
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %). With random examples: 80 %."),
+        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %)."),
         (
             make_answer("probabilities", recommended=False, test=None),
             "The prompt is right for about 88 % (80–93) of new texts. Something better than the prompt can be used.",
