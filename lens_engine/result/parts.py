@@ -91,7 +91,10 @@ class Contender(Record):
         description="Accuracy on the judging rows that it does not show; null if it was not judged. The best of many "
         "is too high."
     )
-    is_dropped: bool = Field(False, description="Whether it was dropped before it was judged on every judging row.")
+    is_dropped: bool = Field(
+        False,
+        description="Whether it was dropped, or the run ended, before it was judged on the rows of the first choice.",
+    )
     test: Quality | None = Field(None, description="Quality on the test rows; null if it was not asked for them.")
     tokens: float = Field(description="Mean number of tokens of an answer that differ from input to input.")
     tokens_held: float = Field(

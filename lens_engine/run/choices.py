@@ -79,7 +79,11 @@ class Choices:
         named = {name: [places[id(one)] for one in group] for name, group in rivals.items() if group}
         found = correct(scores, len(lines), hits, named, rng, self.bags)
         growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= BAGS else None
-        return self._describe(line, found, growth)
+        return self._describe(line, found, growth, scores.num_rows)
+
+    def is_short(self, line: Line) -> bool:
+        """Whether a contender was asked for fewer rows than the first choice: it was dropped, or the run ended."""
+        return self.first is not None and line.num_asked < self.first.num_asked
 
     def is_clearly_behind(self, line: Line) -> bool:
         """Whether the first choice is better than a contender by more than chance, on the rows that both answer."""
@@ -92,8 +96,8 @@ class Choices:
         objective = self.table.setup.config.objective
         return is_clearly_better(other[both], own[both], self.table.gold[both], objective)
 
-    def _describe(self, line: Line, found: Corrected, growth: float | None) -> Estimate:
-        gold: IndexArray = self.table.gold[line.places]
+    def _describe(self, line: Line, found: Corrected, growth: float | None, num_rows: int) -> Estimate:
+        gold: IndexArray = self.table.gold[line.places[line.places < num_rows]]
         largest = np.bincount(gold).max() / len(gold) if len(gold) else None
         is_macro = self.table.setup.config.objective == "macro_f1"
         return Estimate(

@@ -39,7 +39,7 @@ def tabulate_contenders(result: SelectionResult) -> Table | None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
         rows.append((ALWAYS_THE_LARGEST, share, *nothing))
     left_out = len(result.contenders) - len(listed)
-    about = [f"{show_count(left_out, 'other', 'was')} dropped after a part of the rows"] if left_out else []
+    about = [f"{show_count(left_out, 'other', 'was')} judged on a part of the rows alone"] if left_out else []
     return Table(
         title="Every way to answer, on labelled rows",
         header=("", *(name for name, _ in columns)),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import Headline, list_headlines
+from lens_engine.result.headline import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
@@ -104,9 +104,15 @@ class ResultView:
     def _list_figures(self) -> tuple[Figure, ...]:
         found = list_headlines(self.result)
         return tuple(
-            Figure(HEADLINES[one.kind], show_accuracy(one.expected), _describe_headline(one), is_first=one is found[0])
+            Figure(HEADLINES[one.kind], show_accuracy(one.expected), self._describe(one), is_first=one is found[0])
             for one in found
         )
+
+    def _describe(self, one: Headline) -> str:
+        low, high = map(show_percent, one.expected.ci95)
+        rows = show_count(one.expected.n, "test text" if is_tested(self.result) else "row")
+        price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
+        return f"{low}–{high} % · {rows} · {price}"
 
     @property
     def prompt(self) -> Section:
@@ -130,7 +136,7 @@ class ResultView:
             "accuracies",
             "How often each is right",
             explain_marks(list_read(self.result)) if bars else (_UNTESTED,),
-            charts=(draw_accuracies(bars),) if bars else (),
+            charts=(draw_accuracies(bars, order=False),) if bars else (),
             folded=() if table is None else (table,),
         )
 
@@ -219,9 +225,3 @@ def list_bars(result: SelectionResult) -> list[Bar]:
         )
         for one in list_read(result)
     ]
-
-
-def _describe_headline(one: Headline) -> str:
-    low, high = one.expected.ci95
-    price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
-    return f"{show_percent(low)}–{show_percent(high)} % · {price}"

@@ -22,7 +22,6 @@ from tests.unit.lens_cli.results import (
     make_result,
     make_tested,
 )
-from tests.unit.lens_engine.show.test_verdict import make_untested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -43,7 +42,7 @@ def test_every_contender_has_its_figures_and_the_chosen_are_marked() -> None:
     )
     assert table.rows[3] == ("no examples", "91 % (84–95)", "100", "–", "41", "0")
     assert table.marked == {0, 1, 2}
-    assert table.caption.endswith("1 other was dropped after a part of the rows")
+    assert table.caption.endswith("1 other was judged on a part of the rows alone")
 
 
 def test_columns_are_those_of_which_something_is_known() -> None:

@@ -117,9 +117,12 @@ def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.018})}, "be worth about 2 points."),
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.01})}, "be worth about 1 point."),
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, "hardly change this."),
+        (
+            {"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.02})},
+            f"{AS_GOOD} 50 more labelled rows may be worth about 2 points.",
+        ),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.019})}, AS_GOOD),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, AS_GOOD),
         ({"classifier_estimate": FEW}, "judged by 24 rows). Counting words and random examples may be as good."),
         ({"tested": ()}, "No classifier was made."),
         ({"stop_reason": StopReason.BUDGET}, "Partial: a limit was reached; a larger one may find better examples."),
