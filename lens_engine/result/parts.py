@@ -57,7 +57,10 @@ class LabelBias(Record):
 class Chance(Record):
     """How likely the choice is better than a rival."""
 
-    rival: str = Field(description="zero_shot: no examples. words: word counting. random: a random set of examples.")
+    rival: str = Field(
+        description="zero_shot: no examples. words: word counting. embeddings: sentence embeddings. random: a random "
+        "set of examples."
+    )
     chance: float = Field(description="Share of the samples of rows in which the choice is better, between 0 and 1.")
 
 

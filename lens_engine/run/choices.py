@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lens_engine.classifier.candidates import WITHOUT_MODEL
 from lens_engine.classifier.quality import RowFigures, is_clearly_better
 from lens_engine.classifier.regression import normalise
 from lens_engine.config import Use
@@ -25,8 +26,6 @@ from lens_engine.run.propose import Proposal
 from lens_engine.run.state import RunState
 from lens_engine.run.table import Line, Table
 from lens_engine.types import FloatArray, HeadlineKind, IndexArray
-
-_WORDS = "words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +111,14 @@ class Choices:
         )
 
     def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
-        """No examples, word counting, and random sets, as they are read for a use."""
-        found: dict[str, list[Line]] = {"zero_shot": [], _WORDS: [], "random": []}
+        """No examples, classifiers without a language model, and random sets, as they are read for a use."""
+        found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
             if one is line or not self.table.is_whole(one):
                 continue
-            if one.prompt is None:
-                if one.name == _WORDS:
-                    found[_WORDS].append(one)
-            elif one.use == use and (method := self.proposals[one.prompt].method) in found:
-                found[method].append(one)
+            name = one.name if one.prompt is None else self.proposals[one.prompt].method
+            if name in found and one.use in (None, use):
+                found[name].append(one)
         return found
 
     def _choose(self, lines: Sequence[Line]) -> Line | None:
@@ -185,11 +182,11 @@ class Found:
         return list(dict.fromkeys([*found, *self._list_zero_shot()]))
 
     def list_tested_classifiers(self) -> list[int]:
-        """Places of the candidates that are asked for the test rows: the chosen one, and word counting."""
+        """Places of the candidates that are asked for the test rows: the chosen one, and those without a model."""
         line = self.choices.classifier
         chosen = [] if line is None or line.candidate is None else [line.candidate]
-        words = [place for place, one in enumerate(self.state.candidates) if one.name == "bag_of_words"]
-        return list(dict.fromkeys([*chosen, *words]))
+        cheap = [place for place, one in enumerate(self.state.candidates) if one.name in WITHOUT_MODEL]
+        return list(dict.fromkeys([*chosen, *cheap]))
 
     def _list_chosen(self) -> list[tuple[Use, Line | None]]:
         uses = self.setup.uses

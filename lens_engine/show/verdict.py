@@ -25,6 +25,7 @@ USE_NOTHING = "Use nothing of this run as it is"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "counting words", "prompt": "the prompt"}
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
+_EMBEDDINGS = "sentence embeddings"
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
@@ -80,12 +81,18 @@ def say_beside(result: SelectionResult) -> Iterator[str]:
 
 def _say_use(result: SelectionResult) -> str:
     if result.first == "classifier":
-        return "Use the classifier."
+        return f"Use the classifier{' of sentence embeddings; you need no language model' * _is_embedded(result)}."
     if result.first == "prompt":
         return f"Use the prompt ({describe_form(len(result.answer.examples), result.answer.form)})."
     if any(one.judged and one.method in _READERS for one in result.contenders):
         return "Count words; you need no language model."
     return "Count words; no classifier that reads the model was compared."
+
+
+def _is_embedded(result: SelectionResult) -> bool:
+    """Whether the first choice reads sentence embeddings."""
+    chosen = find_chosen(result)
+    return result.first == "classifier" and chosen is not None and chosen.name == "embeddings"
 
 
 def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
@@ -102,7 +109,11 @@ def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
 def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     """What may be as good; else what word counting reaches, and beside that the prompt."""
     if near := list_as_good(result):
-        return end_sentence(f"{join_names(near)} may be as good")
+        cheap = near[: near.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
+        told = [f"{join_names(cheap)} may be as good, without a language model"] if cheap else []
+        if others := near[len(cheap) :]:
+            told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
+        return " ".join(map(end_sentence, told))
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
     if (found := find_expected(result, other)) is None:
         return ""
@@ -117,11 +128,16 @@ def list_as_good(result: SelectionResult) -> list[str]:
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
     is_own = result.first == "prompt" and result.answer.method == "zero_shot"
     best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
-    tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
+    embedded = next((one.test for one in result.tested if one.name == "embeddings"), None)
+    tested: dict[str, Accuracy | None] = {
+        "words": find_test(result, "words"),
+        "embeddings": embedded,
+        "zero_shot": best,
+    }
     found = list[str]()
-    for rival, name in {"words": _NAMES["words"], **_RIVALS}.items():
+    for rival, name in {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}.items():
         other = tested.get(rival)
-        if rival == result.first:
+        if rival == ("embeddings" if _is_embedded(result) else result.first):
             continue
         if own is not None and other is not None:
             is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))

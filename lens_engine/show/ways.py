@@ -5,6 +5,7 @@ from itertools import chain, islice
 from statistics import fmean
 from typing import NamedTuple
 
+from lens_engine.classifier.candidates import WITHOUT_MODEL
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.prompt.wording import show_count
@@ -123,7 +124,7 @@ def _list_compared(result: SelectionResult) -> Iterator[Contender]:
         yield from () if answer.fixed is None else _find_prompt(result, answer.fixed)
     uses = {find_reading(one) for one in result.support_examples}
     for one in result.contenders:
-        if one.method in ("bag_of_words", "embeddings") or (one.method == "zero_shot" and one.use in uses):
+        if one.method in WITHOUT_MODEL or (one.method == "zero_shot" and one.use in uses):
             yield one
 
 

@@ -12,7 +12,16 @@ from lens_engine.result.headline import kind_of, list_headlines
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
-from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, TESTED, make_answer, make_contender, make_result
+from tests.unit.lens_cli.results import (
+    CONTENDERS,
+    ESTIMATE,
+    QUALITY,
+    TESTED,
+    make_answer,
+    make_contender,
+    make_result,
+    make_tested,
+)
 
 FEW = ESTIMATE.model_copy(update={"n": 24, "ci95": (0.69, 0.96), "more_rows": None})
 WORDS = make_contender("word counting", "bag_of_words", None, tokens=0.0)
@@ -46,6 +55,12 @@ TESTED_WORDS = tuple(one.model_copy(update={"test": QUALITY}) for one in TESTED)
 WORSE = QUALITY.model_copy(update={"accuracy": 0.8})
 WORSE_WORDS = tuple(one.model_copy(update={"test": QUALITY if one.is_chosen else WORSE}) for one in TESTED)
 ASKED = tuple(one.model_copy(update={"test": QUALITY}) for one in make_result().contenders)
+EMBEDDED = make_tested("embeddings", "embeddings", 0, demonstrations=0, test=QUALITY)
+FAR = EMBEDDED.model_copy(update={"test": WORSE.model_copy(update={"accuracy": 0.7})})
+LIKELY = ESTIMATE.model_copy(
+    update={"beats": (Chance(rival="embeddings", chance=0.9), Chance(rival="words", chance=0.98))}
+)
+NO_MODEL = "Sentence embeddings may be as good, without a language model."
 PLAIN = 2 * (make_answer("prompt", method="zero_shot", examples=(), test=QUALITY),)
 PLAIN_FIRST = make_result(first="prompt", support_examples=PLAIN, contenders=ASKED)
 EXPECT = "Use the classifier. Expect 80 to 93 of 100 new texts right (judged by 100 rows)."
@@ -92,6 +107,13 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (PLAIN_FIRST, f"{RIGHT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
         # the test texts decide over the samples of the rows, of which 7 of 100 say otherwise
         (make_result(tested=WORSE_WORDS), f"{RIGHT} {AS_GOOD.replace('Counting words and r', 'R')}"),
+        (make_untested(classifier_estimate=LIKELY), f"{EXPECT} {NO_MODEL}"),
+        (make_result(tested=(*WORSE_WORDS, EMBEDDED)), f"{RIGHT} {NO_MODEL} So may random examples."),
+        (make_result(tested=(*WORSE_WORDS, FAR)), f"{RIGHT} Random examples may be as good."),
+        (
+            make_result(tested=(TESTED[0], EMBEDDED.model_copy(update={"is_chosen": True}))),
+            f"{RIGHT.replace('classifier', 'classifier of sentence embeddings; you need no language model')} {AS_GOOD}",
+        ),
         (
             make_untested(classifier_estimate=LOW),
             f"{USE_NOTHING}. The classifier is right for about 88 % (80–93) of new texts. Always the most frequent "
@@ -110,7 +132,7 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
 def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str) -> None:
     found = say_decision(result)
     assert " ".join(filter(None, found)) == told
-    assert all(len(one.split()) <= 16 for one in found)
+    assert all(len(one.split()) <= 16 for part in found for one in part.split(". "))
     assert say_verdict(result).startswith(told)
 
 
