@@ -66,7 +66,7 @@ def find_suspicious(
 
 
 CandidateName = Literal["bag_of_words", "embeddings", "states", "states_and_words", "label_probabilities"]
-WITHOUT_MODEL: tuple[CandidateName, ...] = ("bag_of_words", "embeddings")
+WITHOUT_MODEL: tuple[str, ...] = ("bag_of_words", "embeddings")
 """Those that ask no language model: they come first, no budget leaves them out, and test rows are asked of each."""
 
 _TITLES: dict[CandidateName, str] = {

@@ -49,6 +49,14 @@ def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
     return next(found, None)
 
 
+def find_quality(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """Quality of the prompt or the classifier to use, with its thresholds: on test rows, or else as it was judged."""
+    chosen = find_chosen(result)
+    if kind == "prompt":
+        return result.answer.test or result.answer.judged
+    return None if chosen is None or kind_of(chosen) != kind else chosen.test or chosen.cross_validated
+
+
 def is_tested(result: SelectionResult) -> bool:
     """Whether the first choice has test rows, of which all figures are then."""
     return find_test(result, result.first) is not None

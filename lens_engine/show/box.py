@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from lens_engine.model.base import SERVER
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import find_chosen, find_test
+from lens_engine.result.headline import find_quality
 from lens_engine.show.answers import Answered
-from lens_engine.show.verdict import find_answered, list_as_good, say_beside, say_decision, say_rest
+from lens_engine.show.verdict import LEAST_GAIN, find_answered, list_as_good, say_beside, say_decision, say_rest
 from lens_engine.show.ways import find_first
 from lens_engine.show.words import quote_label
 
@@ -58,15 +58,14 @@ def _say_wrong(answered: Answered | None) -> Iterator[str]:
 
 def _say_doubtful(result: SelectionResult) -> Iterator[str]:
     """What is right where a person takes the least sure answers, and how many labels may be wrong."""
-    quality, chosen = find_test(result, result.first), find_chosen(result)
-    if quality is None:
-        quality = result.answer.judged if result.first == "prompt" or chosen is None else chosen.cross_validated
+    quality = find_quality(result, result.first)
     curve = () if quality is None else quality.shares_answered
     found = [one for one in curve if _LEAST_LEFT <= 1 - one.share <= _MOST_LEFT]
-    if found:
-        best = min(found, key=lambda one: abs(1 - one.share - _LEFT))
-        left, right = show_percent(1 - best.share), show_percent(best.accuracy)
-        yield f"If a person takes the least sure {left} %, {right} of 100 others are right."
+    best = min(found, key=lambda one: abs(1 - one.share - _LEFT), default=None)
+    if quality is not None and best is not None and best.accuracy >= quality.accuracy + LEAST_GAIN:
+        others = round(best.share * quality.n)
+        right = f"{round(best.accuracy * others):,} of {others:,} others"
+        yield f"If a person takes the least sure {show_percent(1 - best.share)} %, {right} are right."
         yield f"For that, set answer_above to {best.threshold:.4f}."
     elif result.first == "prompt" and not any(result.answers.support_examples_probabilities):
         yield "The model does not say how sure it is, so check a random sample."

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.prompt.wording import describe_usd, show_count, show_share
+from lens_engine.prompt.wording import describe_usd, show_count, show_right, show_share
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import find_chosen
+from lens_engine.result.headline import find_chosen, find_quality, kind_of
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
@@ -71,12 +71,12 @@ def _show_f1(figure: Accuracy | None) -> str:
 
 
 def tabulate_answered(result: SelectionResult) -> Table | None:
-    """Accuracy of the classifier to use against the share that it answers, by cross-validation; None without one."""
+    """Accuracy of the classifier to use against the share that it answers; None without one."""
     chosen = find_chosen(result)
-    if chosen is None:
+    own = None if chosen is None else find_quality(result, kind_of(chosen))
+    if chosen is None or own is None:
         return None
-    own = chosen.cross_validated
-    return tabulate_shares("classifier", own, f"{own.n:,} rows by cross-validation")
+    return tabulate_shares("classifier", own, show_count(own.n, "row" if chosen.test is None else "test text"))
 
 
 def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
@@ -93,7 +93,8 @@ def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
         title=f"Leave doubtful texts to a person: {of}, on {rows}",
         header=("answered", "right answers\namong these", "threshold"),
         rows=tuple(
-            (show_share(one.share, 100), show_share(one.accuracy, figure.n), f"{one.threshold:.4f}") for one in shown
+            (show_share(one.share, 100), show_right(one.accuracy, round(one.share * figure.n)), f"{one.threshold:.4f}")
+            for one in shown
         ),
         caption="; ".join([*say_largest_class(figure), "answer_above (--answer-above) leaves the others empty"]),
     )

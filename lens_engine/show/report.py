@@ -177,7 +177,8 @@ class ResultView:
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
         for one in self.answered:
             if one.quality is not None and one.name != "classifier":
-                shares.append(tabulate_shares(one.title, one.quality, show_count(one.quality.n, "text")))
+                rows = show_count(one.quality.n, "test text" if one.is_test else "row")
+                shares.append(tabulate_shares(one.title, one.quality, rows))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"
         return Section("calibration", title, text, charts=charts, tables=shown, is_special=True)

@@ -33,7 +33,7 @@ _PARTIAL = (
     "Partial: the run was stopped; a run that goes on may find better examples.",
     "Partial: a limit was reached; a larger one may find better examples.",
 )
-_LEAST_GAIN = 0.02
+LEAST_GAIN = 0.02
 """Gain of which a sentence speaks: a smaller one is less than few rows can tell."""
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
@@ -71,7 +71,7 @@ def say_beside(result: SelectionResult) -> Iterator[str]:
     if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
         yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
     estimate = find_estimate(result, result.first)
-    if estimate is not None and (estimate.more_rows or 0) >= _LEAST_GAIN:
+    if estimate is not None and (estimate.more_rows or 0) >= LEAST_GAIN:
         yield f"50 more labelled rows may be worth about {100 * (estimate.more_rows or 0):.0f} points."
     if find_chosen(result) is None:
         yield "No classifier was made."

@@ -189,9 +189,9 @@ def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
         one["test"] |= {"shares_answered": shares}
     tables = ResultView(SelectionResult.model_validate(content)).calibration.tables
     assert [one.title.partition(": ")[2] for one in tables] == [
-        "classifier, on 200 rows by cross-validation",
-        "prompt, as the model answers, on 200 texts",
-        "prompt, corrected, on 200 texts",
+        "classifier, on 200 test texts",
+        "prompt, as the model answers, on 200 test texts",
+        "prompt, corrected, on 200 test texts",
     ]
 
 

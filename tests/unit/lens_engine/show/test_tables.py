@@ -79,13 +79,13 @@ def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> Non
     )
     decided = QUALITY.model_copy(update={"shares_answered": curve, "largest_class": 0.6})
     tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY).model_copy(
-        update={"cross_validated": decided, "is_chosen": True}
+        update={"cross_validated": decided, "test": None, "is_chosen": True}
     )
     result = make_result(tested=(tested,))
     table = tabulate_answered(result)
     assert table is not None
-    assert table.rows == (("100 %", "75 %", "0.5000"), ("50 %", "88 %", "0.8000"))
-    title = "Leave doubtful texts to a person: classifier, on 200 rows by cross-validation"
+    assert table.rows == (("100 %", "150 of 200 (75 %)", "0.5000"), ("50 %", "88 of 100 (88 %)", "0.8000"))
+    title = "Leave doubtful texts to a person: classifier, on 200 rows"
     assert title in result.summary()
     assert title in write_html(ResultView(result))
     assert tabulate_answered(make_result()) is None
@@ -97,15 +97,15 @@ def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
     table = tabulate_shares("classifier", quality, "100 rows")
     assert table is not None
     assert table.title == "Leave doubtful texts to a person: classifier, on 100 rows"
-    assert table.rows[0] == ("100 %", "75 %", "0.5000")
-    assert table.rows[-1][:2] == ("50 %", "100 %")
+    assert table.rows[0] == ("100 %", "75 of 100 (75 %)", "0.5000")
+    assert table.rows[-1][:2] == ("50 %", "50 of 50 (100 %)")
     assert len(table.rows) == 7
     assert "always the most frequent label: 75 %" in table.caption
 
 
 def test_equal_probabilities_have_no_table_of_shares() -> None:
     quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
-    assert tabulate_shares("classifier", quality, "rows") is None
+    assert tabulate_shares("classifier", quality, "100 rows") is None
 
 
 TABLE = Table(
