@@ -14,8 +14,8 @@ from lens_engine.show.words import quote_label
 
 _TEXTS = 1000
 _CHEAP = {
-    "bag_of_words": "Next to nothing: words are counted on any computer, and no text leaves it.",
-    "embeddings": "A small encoder of sentences runs on your own machines; no language model is asked.",
+    "bag_of_words": "No fee: words are counted on any computer, and no text leaves it.",
+    "embeddings": "No fee: a small encoder of sentences runs on your own machines; no language model is asked.",
 }
 """What costs no tokens of a language model."""
 _LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
@@ -33,7 +33,7 @@ def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[
     lines = {
         "Decision": [told.decision],
         "Expect": [told.expect.removeprefix("Expect "), *say_beside(result)],
-        "Instead": [told.instead * bool(list_as_good(result)), *say_rest(result)],
+        "What else there is": [told.instead * bool(list_as_good(result)), *say_rest(result)],
         "Goes wrong": [*_say_wrong(answered), told.weak],
         "A person should look at": [*_say_doubtful(result)],
         "1,000 texts cost": [*_say_cost(result)],
@@ -74,17 +74,17 @@ def _say_doubtful(result: SelectionResult) -> Iterator[str]:
 
 
 def _say_cost(result: SelectionResult) -> Iterator[str]:
-    """Tokens, time and money of the first choice, and where it runs."""
+    """Money, time and tokens of the first choice, and where it runs."""
     way, origin, spent = find_first(result), result.provenance, result.cost
     if way is None or way.method in _CHEAP:
         yield "" if way is None else _CHEAP[way.method]
         return
     is_served, device = origin.device == SERVER, origin.device_name or origin.device
     tokens = _TEXTS * (way.tokens + way.tokens_held * is_served)
-    parts = [f"About {float(f'{tokens:.3g}'):,.0f} tokens"]
+    unknown = "The fee of its server, whose prices are not known" if is_served else "No fee: this machine"
+    parts = [unknown if way.usd is None else describe_usd(way.usd)]
     if spent.tokens and not spent.pairs_from_cache:
-        parts.append(f"{describe_seconds(tokens * spent.seconds / spent.tokens)} at the pace of this run")
-    parts += [] if way.usd is None else [describe_usd(way.usd)]
-    yield f"{', '.join(parts)}."
+        parts.append(f"about {describe_seconds(tokens * spent.seconds / spent.tokens)}")
+    yield f"{', '.join(parts)} (about {float(f'{tokens:.3g}'):,.0f} tokens)."
     here = f"{origin.model} runs on your own machines ({device}); no text leaves them."
     yield f"Each text goes with the examples to the server of {origin.model}." if is_served else here

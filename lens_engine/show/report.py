@@ -75,7 +75,7 @@ class ResultView:
     def sections(self) -> tuple[Section, ...]:
         """The sections below the box, in order; those for specialists last."""
         first = (self.accuracies, self.confusion, self.prompt, self.suspicious)
-        return (*first, self.asked, self.examples, self.calibration, self.run)
+        return tuple(filter(None, (*first, self.asked, self.examples, self.calibration, self.run)))
 
     @property
     def box(self) -> Section:
@@ -141,13 +141,12 @@ class ResultView:
         )
 
     @property
-    def examples(self) -> Section:
-        """What each example does alone, and the corrections."""
+    def examples(self) -> Section | None:
+        """What each example does alone, and the corrections; None if the run measured neither."""
         answer = self.result.answer
         tables = (*(tabulate_effects(one) for one, _ in list_shown(answer)), tabulate_biases(answer))
         shown = tuple(filter(None, tables))
-        text = () if shown else ("The run did not measure that.",)
-        return Section("examples", "What each example does", text, tables=shown, is_special=True)
+        return Section("examples", "What each example does", tables=shown, is_special=True) if shown else None
 
     @property
     def confusion(self) -> Section:

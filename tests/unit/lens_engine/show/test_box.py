@@ -53,24 +53,29 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(cost=SPENT),
         "1,000 texts cost",
-        "About 40,600 tokens, 20 s at the pace of this run. smollm2 runs on your own machines (cpu); no text leaves "
-        "them.",
+        "No fee: this machine, about 20 s (about 40,600 tokens). smollm2 runs on your own machines (cpu); no text "
+        "leaves them.",
     ),
     (
         make_result(cost=SPENT.model_copy(update={"pairs_from_cache": 9})),
         "1,000 texts cost",
-        "About 40,600 tokens. smollm2 runs on your own machines (cpu); no text leaves them.",
+        "No fee: this machine (about 40,600 tokens). smollm2 runs on your own machines (cpu); no text leaves them.",
     ),
     (
         make_result(first="prompt", contenders=PRICED, provenance=SERVED, cost=SPENT),
         "1,000 texts cost",
-        "About 49,600 tokens, 25 s at the pace of this run, 1.31 USD. Each text goes with the examples to the "
-        "server of gpt.",
+        "1.31 USD, about 25 s (about 49,600 tokens). Each text goes with the examples to the server of gpt.",
+    ),
+    (
+        make_result(first="prompt", provenance=SERVED, cost=SPENT),
+        "1,000 texts cost",
+        "The fee of its server, whose prices are not known, about 25 s (about 49,600 tokens). Each text goes with the "
+        "examples to the server of gpt.",
     ),
     (
         make_untested("words", contenders=COUNTED, tested=WORDS),
         "1,000 texts cost",
-        "Next to nothing: words are counted on any computer, and no text leaves it.",
+        "No fee: words are counted on any computer, and no text leaves it.",
     ),
     (make_result(support_examples=(EMPTY, EMPTY)), "Texts inside", "Texts of yours in this file: none."),
     (make_result(), "Decision", "Use the classifier."),

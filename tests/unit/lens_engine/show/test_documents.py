@@ -113,7 +113,9 @@ def test_report_says_what_was_asked() -> None:
     asked = result.provenance.config | {"seed": 4711}
     facts = result.provenance.model_copy(update={"config": asked})
     page = write_html(ResultView(result.model_copy(update={"provenance": facts})))
-    shown = page.split("What was asked")[-1]
+    headings = re.findall(r">([^<>]+)</(?:h2|caption)>", page)
+    assert headings.count("What was asked") == 1
+    shown = page.split('<h2 id="asked">')[-1]
     assert all(one.word in shown for one in result.task.label_words)
     assert "4711" in shown
 
@@ -195,6 +197,7 @@ def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
     ]
 
 
-def test_run_that_measured_no_example_says_so() -> None:
+def test_run_that_measured_no_example_has_no_chapter_of_them() -> None:
     result = make_result(support_examples=(make_answer("prompt", label_biases=(), examples=()),))
-    assert ResultView(result).examples.text == ("The run did not measure that.",)
+    assert "What each example does" not in write_html(ResultView(result))
+    assert "What each example does" in write_html(ResultView(make_reported()))

@@ -36,12 +36,14 @@ def make_untested(first: HeadlineKind = "classifier", **changes: Any) -> Selecti
     return make_result(first=first, **(values | changes))
 
 
-def make_confused(*wrong: int) -> SelectionResult:
-    """A tested result that gets the last rows of each label wrong, and two of a rare label."""
-    gold = [label for label, number in enumerate((4, *[20] * len(wrong))) for _ in range(number)]
-    answers = [0, 0, 1, 1] + [
-        0 if place >= 20 - number else label + 1 for label, number in enumerate(wrong) for place in range(20)
-    ]
+def make_confused(*wrong: int, rare: int = 4) -> SelectionResult:
+    """A tested result that gets the last rows of each label wrong, and all but two of a rare label."""
+    gold = [label for label, number in enumerate((rare, *[20] * len(wrong))) for _ in range(number)]
+    answers = (
+        [0, 0]
+        + [1] * (rare - 2)
+        + [0 if place >= 20 - number else label + 1 for label, number in enumerate(wrong) for place in range(20)]
+    )
     labels = tuple(LabelWord(label=one, word=one) for one in ("rare", "good", "mixed", "bad", "fair")[: len(wrong) + 1])
     found = make_answers(is_test=True, rows=range(len(gold)), gold=gold, classifier=answers)
     return make_result(answers=found, task=TaskRecord(template="{text} {label}", label_words=labels, separator=""))
@@ -127,6 +129,8 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_confused(9, 0, 12, 0), f"{RIGHT} {AS_GOOD} Weak on “bad” (8 of 20 right) and “good” (11 of 20 right)."),
         (make_confused(5, 5, 5), f"{RIGHT} {AS_GOOD}"),
         (make_confused(0, 2), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 2, rare=9), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 2, rare=10), f"{RIGHT} {AS_GOOD} Weak on “rare” (2 of 10 right)."),
     ],
 )
 def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str) -> None:
