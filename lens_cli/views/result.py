@@ -40,9 +40,8 @@ _BAR = 10
 def _say_needs(one: Contender | None) -> str:
     if one is None:
         return ""
-    what = "probabilities, " * (one.use == "probabilities") + "weights, " * (one.kind == "classifier")
     known = {"bag_of_words": "no model", "embeddings": "a small encoder"}
-    return known.get(one.method, f"{what}{one.tokens:,.0f} tokens")
+    return known.get(one.method, f"{'weights, ' * (one.kind == 'classifier')}{one.tokens:,.0f} tokens")
 
 
 def show_summary(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:

@@ -136,7 +136,7 @@ class ResultView:
             "accuracies",
             "How often each is right",
             explain_marks(list_read(self.result)) if bars else (_UNTESTED,),
-            charts=(draw_accuracies(bars, order=False),) if bars else (),
+            charts=(draw_accuracies(bars),) if bars else (),
             folded=() if table is None else (table,),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import list_ways, show_estimate, show_result, show_summary
+from lens_cli.views.result import show_estimate, show_result, show_summary
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.estimate import CostEstimate
@@ -15,6 +15,7 @@ from lens_engine.metering.prices import Cost
 from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.ways import list_ways
 from lens_engine.types import Phase
 from tests.unit.lens_cli.results import VERDICT, make_result
 

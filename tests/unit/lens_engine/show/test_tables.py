@@ -11,7 +11,7 @@ from lens_engine.prompt.wording import shorten
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
-from lens_engine.show.report import ResultView, list_bars
+from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
 from tests.unit.lens_cli.results import (
@@ -65,11 +65,6 @@ def test_chosen_prompt_is_that_in_the_chosen_wording() -> None:
 def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> None:
     answers = (make_answer("prompt"), make_answer("probabilities", label_biases=()))
     assert [one.use for one in list_chosen(make_result(support_examples=answers, tested=()))] == ["prompt"]
-
-
-def test_bars_are_of_test_texts_where_there_are_any() -> None:
-    named = ["classifier of the model", "prompt, 1 fixed example", "counting words"]
-    assert [one.label for one in list_bars(make_result())] == named
 
 
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:
