@@ -55,7 +55,7 @@ def say_decision(result: SelectionResult) -> Decision:
         return Decision("Nothing was judged.")
     if not expected.beats_largest_class(result.objective):
         name, (largest,) = _NAMES[result.first], say_largest_class(expected, result.objective)
-        right = say_expected(expected, result.objective, is_test=find_test(result, result.first) is not None)
+        right = say_expected(expected, result.objective, is_test=is_tested(result))
         return Decision(f"{USE_NOTHING}.", end_sentence(f"{name} is {right}"), end_sentence(largest))
     return Decision(_say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result))
 
@@ -68,7 +68,7 @@ def say_verdict(result: SelectionResult) -> str:
 def say_beside(result: SelectionResult) -> Iterator[str]:
     """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
     near, tested = result.counts.near_test_rows, result.counts.test
-    if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
+    if is_tested(result) and near > _MOST_NEAR * tested:
         yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
     estimate = find_estimate(result, result.first)
     if estimate is not None and (estimate.more_rows or 0) >= LEAST_GAIN:
@@ -97,7 +97,7 @@ def _is_embedded(result: SelectionResult) -> bool:
 
 def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
     low, high = map(show_percent, expected.ci95)
-    if find_test(result, result.first) is not None:
+    if is_tested(result):
         judged = f"{round(expected.accuracy * expected.n):,} of {expected.n:,} test texts"
     else:
         judged = f"{'roughly; ' * (expected.n < _FEW)}judged by {show_count(expected.n, 'row')}"
@@ -128,12 +128,8 @@ def list_as_good(result: SelectionResult) -> list[str]:
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
     is_own = result.first == "prompt" and result.answer.method == "zero_shot"
     best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
-    embedded = next((one.test for one in result.tested if one.name == "embeddings"), None)
-    tested: dict[str, Accuracy | None] = {
-        "words": find_test(result, "words"),
-        "embeddings": embedded,
-        "zero_shot": best,
-    }
+    tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
+    tested |= {one.name: one.test for one in result.tested if one.name == "embeddings"}
     found = list[str]()
     for rival, name in {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}.items():
         other = tested.get(rival)
@@ -189,7 +185,7 @@ def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
 
 
 def _list_plain(result: SelectionResult, answer: SupportExamples) -> list[Way]:
-    """Prompts without examples and with random ones, read as this one is; nothing on other rows than those of it."""
+    """Prompts without examples and with random ones, read as this one is, on the same rows."""
     if is_tested(result) != (answer.test is not None):
         return []
     plain = set(_RIVALS.values()) - {_RIVALS["zero_shot"] * (answer.method == "zero_shot")}

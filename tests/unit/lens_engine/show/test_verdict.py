@@ -188,6 +188,7 @@ def test_prompt_is_compared_on_the_rows_of_its_own_figure(answer: SupportExample
     [
         (make_result(), ["classifier", "prompt", "words"], [0.905, 0.905, 0.86]),
         (make_untested("prompt"), ["prompt", "classifier", "words"], [0.88, 0.88, 0.8]),
+        (make_result(tested=make_untested().tested), ["classifier", "prompt", "words"], [0.88, 0.88, 0.8]),
         (make_untested("words"), ["words", "classifier", "prompt"], [0.8, 0.88, 0.88]),
         (make_untested(tested=(), contenders=()), ["prompt"], [0.88]),
     ],

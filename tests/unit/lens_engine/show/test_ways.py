@@ -7,6 +7,7 @@ import pytest
 from lens_cli.views.result import draw_ways
 from lens_engine.prompt.wording import show_percent
 from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.result.headline import is_tested
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.ways import list_ways
 from tests.formed import take_form
@@ -51,7 +52,16 @@ def test_every_choice_has_its_estimate_and_what_was_not_chosen_is_marked() -> No
     }
 
 
-@pytest.mark.parametrize("result", [make_formed(), make_untested(), make_result(), make_result(first="prompt")])
+@pytest.mark.parametrize(
+    "result",
+    [
+        make_formed(),
+        make_untested(),
+        make_result(),
+        make_result(first="prompt"),
+        make_result(tested=make_untested().tested),  # stopped before the classifier was asked for the test rows
+    ],
+)
 def test_box_chart_and_terminal_show_the_same_figures(result: SelectionResult) -> None:
     box, table = " ".join(sum((lines for _, lines in ResultView(result).box.lines), ())), draw_ways(result)
     titles = list(table.columns[0].cells)
@@ -61,5 +71,5 @@ def test_box_chart_and_terminal_show_the_same_figures(result: SelectionResult) -
             assert f"{name} {show_percent(bar.value)}{mark}" in box
         shown = list(table.columns[1].cells)[titles.index(bar.label)]
         assert str(shown).endswith(f"{show_percent(bar.value)} %")
-    has_mark = any(title.endswith("*") for title in titles)
-    assert (table.caption == MARK, ResultView(result).accuracies.text == (MARK,)) == (has_mark, has_mark)
+    assert any(str(title).endswith("*") for title in titles) != is_tested(result)
+    assert (table.caption == MARK, ResultView(result).accuracies.text == (MARK,)) == 2 * (not is_tested(result),)
