@@ -222,6 +222,11 @@ class Provenance(Record):
         "window of its sliding attention; null if there is nothing to say. Not part of `digest`.",
     )
     seed: int = Field(description="Seed of every random choice.")
+    dataset: str | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="Name of the dataset, for the head of a report; left out if it is not known. Not part of `digest`.",
+    )
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
     test_sha256: str | None = Field(
         description="SHA-256 of the texts and labels of the test rows; null without test rows."
