@@ -87,7 +87,8 @@ def report(
     path = output or result.with_suffix(".html")
     with refusing():
         check_output(path, overwrite=overwrite)
-        write_report(make_view(read_result(result), result.name, result.stat().st_mtime), path)
+        found = read_result(result)
+        write_report(make_view(found, found.provenance.dataset or result.name, result.stat().st_mtime), path)
     typer.echo(f"Written: {path}")
 
 

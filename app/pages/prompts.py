@@ -62,7 +62,7 @@ def show_name(visit: VisitDep, name: NameDep) -> HTMLResponse:
         for one in evaluations
         for found, (low, high) in [(one["quality"], one["quality"]["ci95"])]
     ]
-    chart = draw_accuracies(bars, name="evaluations", order=False) if bars else None
+    chart = draw_accuracies(bars, name="evaluations") if bars else None
     shown: dict[str, Any] = {"current": current, "versions": versions, "evaluations": evaluations, "chart": chart}
     return visit.answer(
         "production.html",

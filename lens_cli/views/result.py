@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -10,15 +9,14 @@ from rich.text import Text
 
 from lens_cli.refusals import show_note
 from lens_cli.views.table import NARROW, draw_table
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import find_expected, kind_of
+from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
-from lens_engine.show.figures import find_reading, list_chosen, list_figures
+from lens_engine.show.figures import list_figures
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -27,7 +25,8 @@ from lens_engine.show.sentences import (
 )
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
-from lens_engine.show.words import ALWAYS_THE_LARGEST, show_accuracy
+from lens_engine.show.ways import explain_marks, list_ways
+from lens_engine.show.words import show_accuracy
 from lens_engine.types import Example
 
 _MOST_SUSPICIOUS = 5
@@ -38,48 +37,11 @@ _BAR = 10
 """Width of a bar for 100 %: a line fits a terminal of 80 characters."""
 
 
-class Way(NamedTuple):
-    """One way to answer, with what to expect of it."""
-
-    name: str
-    expected: Accuracy
-    needs: str
-    is_first: bool = False
-
-
-def list_ways(result: SelectionResult) -> list[Way]:
-    """What was chosen, and what it is compared with, the most often right first; last the most frequent label."""
-    chosen, found, uses = list_chosen(result), list[Way](), (None, find_reading(result.answer))
-    for one in result.contenders:
-        kind, is_chosen = kind_of(one), one in chosen
-        expected = one.test if result.has_test else one.judged
-        if is_chosen and one.use in uses:
-            expected = find_expected(result, kind)
-        is_shown = is_chosen or kind == "words" or (one.method == "zero_shot" and not one.is_dropped)
-        if expected is not None and is_shown:
-            is_first = is_chosen and kind == result.first and one.use in uses
-            found.append(Way(_name_way(one), expected, _say_needs(one), is_first))
-    found.sort(key=lambda way: -way.expected.accuracy)
-    share = next((way.expected.largest_class for way in found if way.expected.largest_class is not None), None)
-    if share is not None:
-        largest = found[0].expected.model_copy(update={"accuracy": share})
-        found.append(Way(ALWAYS_THE_LARGEST, largest, ""))
-    return found
-
-
-def _name_way(one: Contender) -> str:
-    if one.kind == "classifier":
-        names = {"bag_of_words": "counting words", "embeddings": "sentence embeddings"}
-        return names.get(one.method, "classifier of the model")
-    number = len(one.rows) + one.form.nearest
-    shown = show_count(number, "example") if number else "no examples"
-    return f"prompt, {shown}" + ", corrected" * (one.use == "probabilities")
-
-
-def _say_needs(one: Contender) -> str:
-    what = "probabilities, " * (one.use == "probabilities") + "weights, " * (one.kind == "classifier")
+def _say_needs(one: Contender | None) -> str:
+    if one is None:
+        return ""
     known = {"bag_of_words": "no model", "embeddings": "a small encoder"}
-    return known.get(one.method, f"{what}{one.tokens:,.0f} tokens")
+    return known.get(one.method, f"{'weights, ' * (one.kind == 'classifier')}{one.tokens:,.0f} tokens")
 
 
 def show_summary(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
@@ -97,16 +59,15 @@ def draw_ways(result: SelectionResult) -> Table:
     """A bar for each way to answer; what to use is marked."""
     ways = list_ways(result)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-    if result.has_test and ways:
-        table.add_column(f"right of {ways[0].expected.n:,} test texts")
-    else:
-        table.add_column("expected of new texts")
+    tested = is_tested(result)
+    table.caption, table.caption_justify = "\n".join(explain_marks(ways)) or None, "left"
+    table.add_column(f"right of {ways[0].figure.n:,} test texts" if tested and ways else "expected of new texts")
     for name in ("right", "", "a text takes"):
         table.add_column(name, justify="right" if name == "right" else "left", no_wrap=True)
     for way in ways:
-        one, bar = way.expected, "█" * round(_BAR * way.expected.accuracy)
-        right = f"{round(one.accuracy * one.n):,}  {show_accuracy(one)}" if result.has_test else show_accuracy(one)
-        table.add_row(way.name, right, bar, way.needs, style="bold green" if way.is_first else None)
+        one, bar = way.figure, "█" * round(_BAR * way.figure.accuracy)
+        right = f"{round(one.accuracy * one.n):,}  {show_accuracy(one)}" if tested else show_accuracy(one)
+        table.add_row(way.title, right, bar, _say_needs(way.contender), style="bold green" if way.is_first else None)
     return table
 
 

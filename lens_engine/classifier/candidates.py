@@ -66,6 +66,8 @@ def find_suspicious(
 
 
 CandidateName = Literal["bag_of_words", "embeddings", "states", "states_and_words", "label_probabilities"]
+WITHOUT_MODEL: tuple[str, ...] = ("bag_of_words", "embeddings")
+"""Those that ask no language model: they come first, no budget leaves them out, and test rows are asked of each."""
 
 _TITLES: dict[CandidateName, str] = {
     "bag_of_words": "words",

@@ -49,13 +49,28 @@ def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
     return next(found, None)
 
 
+def find_quality(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """Quality of the prompt or the classifier to use, with its thresholds: on test rows, or else as it was judged."""
+    chosen = find_chosen(result)
+    if kind == "prompt":
+        return result.answer.test or result.answer.judged
+    return None if chosen is None or kind_of(chosen) != kind else chosen.test or chosen.cross_validated
+
+
+def is_tested(result: SelectionResult) -> bool:
+    """Whether the first choice has test rows, of which all figures are then."""
+    return find_test(result, result.first) is not None
+
+
 def find_expected(result: SelectionResult, kind: HeadlineKind) -> Accuracy | None:
-    """The figure of the test rows, or else what the run expects; None if that is not known.
+    """The figure of the test rows if the first choice has one, or else what the run expects; None if it is not known.
 
     Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a choice.
     """
+    if is_tested(result):
+        return find_test(result, kind)
     judged = (one.judged for one in result.contenders if kind == "words" and kind_of(one) == kind)
-    return find_test(result, kind) or find_estimate(result, kind) or next(judged, None)
+    return find_estimate(result, kind) or next(judged, None)
 
 
 def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:

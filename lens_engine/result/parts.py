@@ -57,7 +57,10 @@ class LabelBias(Record):
 class Chance(Record):
     """How likely the choice is better than a rival."""
 
-    rival: str = Field(description="zero_shot: no examples. words: word counting. random: a random set of examples.")
+    rival: str = Field(
+        description="zero_shot: no examples. words: word counting. embeddings: sentence embeddings. random: a random "
+        "set of examples."
+    )
     chance: float = Field(description="Share of the samples of rows in which the choice is better, between 0 and 1.")
 
 
@@ -91,7 +94,10 @@ class Contender(Record):
         description="Accuracy on the judging rows that it does not show; null if it was not judged. The best of many "
         "is too high."
     )
-    is_dropped: bool = Field(False, description="Whether it was dropped before it was judged on every judging row.")
+    is_dropped: bool = Field(
+        False,
+        description="Whether it was dropped, or the run ended, before it was judged on the rows of the first choice.",
+    )
     test: Quality | None = Field(None, description="Quality on the test rows; null if it was not asked for them.")
     tokens: float = Field(description="Mean number of tokens of an answer that differ from input to input.")
     tokens_held: float = Field(
@@ -216,6 +222,11 @@ class Provenance(Record):
         "window of its sliding attention; null if there is nothing to say. Not part of `digest`.",
     )
     seed: int = Field(description="Seed of every random choice.")
+    dataset: str | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="Name of the dataset, for the head of a report; left out if it is not known. Not part of `digest`.",
+    )
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
     test_sha256: str | None = Field(
         description="SHA-256 of the texts and labels of the test rows; null without test rows."

@@ -30,7 +30,7 @@ from lens_engine.types import HeadlineKind, Record, Shown, StopReason
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
     "digest": True,
-    "provenance": {"device_name", "executor_note"},
+    "provenance": {"dataset", "device_name", "executor_note"},
     "classifier": {"input"},
     "contenders": {"__all__": {"usd"}},
 }
@@ -93,7 +93,7 @@ class SelectionResult(Shown, Record):
     digest: str = Field(
         "",
         description="SHA-256 of the result without `cost`, `classifier.input`, `contenders.usd`, "
-        "`provenance.device_name` and `provenance.executor_note` (and without `selection_id` and `pool_rows`).",
+        "`provenance.dataset`, `device_name` and `executor_note` (and without `selection_id` and `pool_rows`).",
     )
 
     @property

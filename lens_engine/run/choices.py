@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lens_engine.classifier.candidates import WITHOUT_MODEL
 from lens_engine.classifier.quality import RowFigures, is_clearly_better
 from lens_engine.classifier.regression import normalise
 from lens_engine.config import Use
@@ -25,8 +26,6 @@ from lens_engine.run.propose import Proposal
 from lens_engine.run.state import RunState
 from lens_engine.run.table import Line, Table
 from lens_engine.types import FloatArray, HeadlineKind, IndexArray
-
-_WORDS = "words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,11 @@ class Choices:
         named = {name: [places[id(one)] for one in group] for name, group in rivals.items() if group}
         found = correct(scores, len(lines), hits, named, rng, self.bags)
         growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= BAGS else None
-        return self._describe(line, found, growth)
+        return self._describe(line, found, growth, scores.num_rows)
+
+    def is_short(self, line: Line) -> bool:
+        """Whether a contender was asked for fewer rows than the first choice: it was dropped, or the run ended."""
+        return self.first is not None and line.num_asked < self.first.num_asked
 
     def is_clearly_behind(self, line: Line) -> bool:
         """Whether the first choice is better than a contender by more than chance, on the rows that both answer."""
@@ -92,8 +95,8 @@ class Choices:
         objective = self.table.setup.config.objective
         return is_clearly_better(other[both], own[both], self.table.gold[both], objective)
 
-    def _describe(self, line: Line, found: Corrected, growth: float | None) -> Estimate:
-        gold: IndexArray = self.table.gold[line.places]
+    def _describe(self, line: Line, found: Corrected, growth: float | None, num_rows: int) -> Estimate:
+        gold: IndexArray = self.table.gold[line.places[line.places < num_rows]]
         largest = np.bincount(gold).max() / len(gold) if len(gold) else None
         is_macro = self.table.setup.config.objective == "macro_f1"
         return Estimate(
@@ -108,16 +111,14 @@ class Choices:
         )
 
     def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
-        """No examples, word counting, and random sets, as they are read for a use."""
-        found: dict[str, list[Line]] = {"zero_shot": [], _WORDS: [], "random": []}
+        """No examples, classifiers without a language model, and random sets, as they are read for a use."""
+        found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
             if one is line or not self.table.is_whole(one):
                 continue
-            if one.prompt is None:
-                if one.name == _WORDS:
-                    found[_WORDS].append(one)
-            elif one.use == use and (method := self.proposals[one.prompt].method) in found:
-                found[method].append(one)
+            name = one.name if one.prompt is None else self.proposals[one.prompt].method
+            if name in found and one.use in (None, use):
+                found[name].append(one)
         return found
 
     def _choose(self, lines: Sequence[Line]) -> Line | None:
@@ -181,11 +182,11 @@ class Found:
         return list(dict.fromkeys([*found, *self._list_zero_shot()]))
 
     def list_tested_classifiers(self) -> list[int]:
-        """Places of the candidates that are asked for the test rows: the chosen one, and word counting."""
+        """Places of the candidates that are asked for the test rows: the chosen one, and those without a model."""
         line = self.choices.classifier
         chosen = [] if line is None or line.candidate is None else [line.candidate]
-        words = [place for place, one in enumerate(self.state.candidates) if one.name == "bag_of_words"]
-        return list(dict.fromkeys([*chosen, *words]))
+        cheap = [place for place, one in enumerate(self.state.candidates) if one.name in WITHOUT_MODEL]
+        return list(dict.fromkeys([*chosen, *cheap]))
 
     def _list_chosen(self) -> list[tuple[Use, Line | None]]:
         uses = self.setup.uses

@@ -204,23 +204,23 @@ class _Report:
         return tuple(sorted(shown, key=lambda one: (one.tokens_per_input, one.tokens_held)))
 
     def list_contenders(self) -> tuple[Contender, ...]:
-        """Every contender that was judged, the best first; then those that were dropped."""
+        """Every contender that was judged, the best first; then those that were asked for fewer rows."""
         table = self.found.choices.table
         lines = [line for line in table.lines if len(line.places)]
         if not lines:
             return ()
         scores = table.score(lines)
         means = scores.average(np.ones(scores.num_rows))
-        order = sorted(range(len(lines)), key=lambda one: (not table.is_whole(lines[one]), -means[one]))
+        order = sorted(range(len(lines)), key=lambda one: (self.found.choices.is_short(lines[one]), -means[one]))
         return tuple(self._show_contender(lines[one]) for one in order)
 
     def _show_contender(self, line: Line) -> Contender:
-        table, gold = self.found.choices.table, self.found.choices.table.gold[line.places]
+        gold = self.found.choices.table.gold[line.places]
         judged = measure_accuracy(pick_answers(line.log_probs, gold), gold)
         about = {
             "name": line.name,
             "judged": judged,
-            "is_dropped": not table.is_whole(line),
+            "is_dropped": self.found.choices.is_short(line),
             "test": self._test(line),
             "tokens": line.tokens,
             "tokens_held": line.tokens_held,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from lens_engine.classifier.candidates import WITHOUT_MODEL
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.limits import Stopped
@@ -42,10 +43,6 @@ from lens_engine.version import __version__
 
 SEARCHED, JUDGED, TESTED = "search", "judging", "test"
 """Names of steps; those of classifiers are in `list_classifier_steps`."""
-
-
-_WITHOUT_MODEL = ("bag_of_words", "embeddings")
-"""Steps that ask no language model, so they come first, and no budget leaves them out."""
 
 
 @dataclass
@@ -89,7 +86,7 @@ class SelectionRun:
             NothingSelected: the run was cancelled before there was anything to choose.
         """
         fitted = {name: self._fit(name) for name in list_classifier_steps(self.setup)}
-        steps = {name: step for name, step in fitted.items() if name in _WITHOUT_MODEL}
+        steps = {name: step for name, step in fitted.items() if name in WITHOUT_MODEL}
         steps |= {SEARCHED: self._search, JUDGED: self._judge}
         steps |= {name: step for name, step in fitted.items() if name not in steps} | {TESTED: self._test}
         try:
@@ -119,7 +116,7 @@ class SelectionRun:
 
         What asks no model and the test rows ignore the budget, but for money that is spent.
         """
-        is_owed = name in (TESTED, *_WITHOUT_MODEL)
+        is_owed = name in (TESTED, *WITHOUT_MODEL)
         cost = list_classifier_steps(self.setup).get(name, Cost())
         reserve = price_test(self.setup) if name != TESTED else Cost()
         judging = self.prepared.price_of_judging  # the most that it costs; half is usual
@@ -160,7 +157,7 @@ class SelectionRun:
         def fit() -> None:
             classifying = self._classifying
             self.meter.use_label_spans(self.setup.task.label_spans)
-            if name not in _WITHOUT_MODEL:  # which come first
+            if name not in WITHOUT_MODEL:  # which come first
                 self.meter.enter(Phase.FIT, 1, 1)
             made = {
                 "bag_of_words": classifying.bag_of_words,
@@ -174,7 +171,7 @@ class SelectionRun:
         return fit
 
     def _test(self) -> None:
-        """Ask what was chosen for the test rows, and no examples and word counting beside."""
+        """Ask what was chosen for the test rows, and beside it no examples and what needs no model."""
         rows = self.setup.rows.test
         if not rows:
             return

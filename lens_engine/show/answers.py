@@ -24,8 +24,9 @@ _MOST_WRONG = 80
 _MOST_PAIRS = 50
 """Largest number of pairs of labels that are listed."""
 
-_WEAK, _LEAST_SHARE, _LEAST = 1.5, 0.1, 3
-"""A label is weak if that many times more of its rows are wrong than of all; least share of wrong rows, and number."""
+_WEAK, _LEAST_SHARE, _LEAST, _LEAST_ROWS = 1.5, 0.1, 3, 10
+"""A label is weak if that many times more of its rows are wrong than of all; least share of wrong rows, and number; and
+least number of its rows: fewer tell nothing."""
 
 _MOST_WEAK = 2
 """Largest number of labels that are called weak."""
@@ -83,7 +84,8 @@ class Answered:
         """The labels of which far fewer rows are right than of all, the worst first, at most two."""
         rows, right = Counter(self.gold), Counter(one.gold for one in self._every if one.gold == one.answer)
         wrong = 1 - right.total() / len(self.rows)
-        missed = [(1 - right[gold] / number, gold) for gold, number in rows.items() if number - right[gold] >= _LEAST]
+        known = [(gold, number) for gold, number in rows.items() if number >= _LEAST_ROWS]
+        missed = [(1 - right[gold] / number, gold) for gold, number in known if number - right[gold] >= _LEAST]
         weak = sorted((one for one in missed if one[0] >= max(_WEAK * wrong, _LEAST_SHARE)), reverse=True)
         return [LabelShare(self.labels[gold], right[gold], rows[gold]) for _, gold in weak[:_MOST_WEAK]]
 

@@ -48,7 +48,7 @@ class RunRequest(NamedTuple):
 
     def tabulate(self) -> Table:
         """The parts as a table."""
-        return Table("What was asked", ("", "value"), tuple(self.list_parts().items()), words=("", "value"))
+        return Table("The task and its options", ("", "value"), tuple(self.list_parts().items()), words=("", "value"))
 
 
 def list_changes(preset: PresetName, config: SelectionConfig) -> dict[str, Any]:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from lens_engine.model.base import SERVER
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import find_chosen, find_test, kind_of
+from lens_engine.result.headline import find_quality
 from lens_engine.show.answers import Answered
-from lens_engine.show.figures import find_reading, list_chosen
-from lens_engine.show.verdict import find_answered, list_as_good, say_beside, say_decision, say_rest
+from lens_engine.show.verdict import LEAST_GAIN, find_answered, list_as_good, say_beside, say_decision, say_rest
+from lens_engine.show.ways import find_first
 from lens_engine.show.words import quote_label
 
 _TEXTS = 1000
 _CHEAP = {
-    "bag_of_words": "Next to nothing: words are counted on any computer, and no text leaves it.",
-    "embeddings": "A small encoder of sentences runs on your own machines; no language model is asked.",
+    "bag_of_words": "No fee: words are counted on any computer, and no text leaves it.",
+    "embeddings": "No fee: a small encoder of sentences runs on your own machines; no language model is asked.",
 }
 """What costs no tokens of a language model."""
 _LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
@@ -33,7 +33,7 @@ def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[
     lines = {
         "Decision": [told.decision],
         "Expect": [told.expect.removeprefix("Expect "), *say_beside(result)],
-        "Instead": [told.instead * bool(list_as_good(result)), *say_rest(result)],
+        "What else there is": [told.instead * bool(list_as_good(result)), *say_rest(result)],
         "Goes wrong": [*_say_wrong(answered), told.weak],
         "A person should look at": [*_say_doubtful(result)],
         "1,000 texts cost": [*_say_cost(result)],
@@ -58,15 +58,14 @@ def _say_wrong(answered: Answered | None) -> Iterator[str]:
 
 def _say_doubtful(result: SelectionResult) -> Iterator[str]:
     """What is right where a person takes the least sure answers, and how many labels may be wrong."""
-    quality, chosen = find_test(result, result.first), find_chosen(result)
-    if quality is None:
-        quality = result.answer.judged if result.first == "prompt" or chosen is None else chosen.cross_validated
+    quality = find_quality(result, result.first)
     curve = () if quality is None else quality.shares_answered
     found = [one for one in curve if _LEAST_LEFT <= 1 - one.share <= _MOST_LEFT]
-    if found:
-        best = min(found, key=lambda one: abs(1 - one.share - _LEFT))
-        left, right = show_percent(1 - best.share), show_percent(best.accuracy)
-        yield f"If a person takes the least sure {left} %, {right} of 100 others are right."
+    best = min(found, key=lambda one: abs(1 - one.share - _LEFT), default=None)
+    if quality is not None and best is not None and best.accuracy >= quality.accuracy + LEAST_GAIN:
+        others = round(best.share * quality.n)
+        right = f"{round(best.accuracy * others):,} of {others:,} others"
+        yield f"If a person takes the least sure {show_percent(1 - best.share)} %, {right} are right."
         yield f"For that, set answer_above to {best.threshold:.4f}."
     elif result.first == "prompt" and not any(result.answers.support_examples_probabilities):
         yield "The model does not say how sure it is, so check a random sample."
@@ -75,19 +74,17 @@ def _say_doubtful(result: SelectionResult) -> Iterator[str]:
 
 
 def _say_cost(result: SelectionResult) -> Iterator[str]:
-    """Tokens, time and money of the first choice, and where it runs."""
-    uses = (None, find_reading(result.answer))
-    ways = (one for one in list_chosen(result) if kind_of(one) == result.first and one.use in uses)
-    way, origin, spent = next(ways, None), result.provenance, result.cost
+    """Money, time and tokens of the first choice, and where it runs."""
+    way, origin, spent = find_first(result), result.provenance, result.cost
     if way is None or way.method in _CHEAP:
         yield "" if way is None else _CHEAP[way.method]
         return
     is_served, device = origin.device == SERVER, origin.device_name or origin.device
     tokens = _TEXTS * (way.tokens + way.tokens_held * is_served)
-    parts = [f"About {float(f'{tokens:.3g}'):,.0f} tokens"]
+    unknown = "The fee of its server, whose prices are not known" if is_served else "No fee: this machine"
+    parts = [unknown if way.usd is None else describe_usd(way.usd)]
     if spent.tokens and not spent.pairs_from_cache:
-        parts.append(f"{describe_seconds(tokens * spent.seconds / spent.tokens)} at the pace of this run")
-    parts += [] if way.usd is None else [describe_usd(way.usd)]
-    yield f"{', '.join(parts)}."
+        parts.append(f"about {describe_seconds(tokens * spent.seconds / spent.tokens)}")
+    yield f"{', '.join(parts)} (about {float(f'{tokens:.3g}'):,.0f} tokens)."
     here = f"{origin.model} runs on your own machines ({device}); no text leaves them."
     yield f"Each text goes with the examples to the server of {origin.model}." if is_served else here

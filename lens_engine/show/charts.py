@@ -54,14 +54,12 @@ class Bin(NamedTuple):
     rows: int
 
 
-def draw_accuracies(bars: Sequence[Bar], *, name: str = "accuracies", order: bool = True) -> Markup:
-    """A figure a line, the highest first: twice, for a phone and for a wide page.
+def draw_accuracies(lines: Sequence[Bar], *, name: str = "accuracies") -> Markup:
+    """A figure a line: twice, for a phone and for a wide page.
 
     Args:
         name: part of the ids; each chart of a page needs another.
-        order: whether to sort; else the bars stay as they are.
     """
-    lines = sorted(bars, key=lambda one: -one.value) if order else list(bars)
     told = [f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines]
     frames = (
         write_frame(f"{name}-narrow", _RIGHT_ANSWERS, told, *_draw_narrow(lines), kind="narrow"),

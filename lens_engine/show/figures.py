@@ -1,14 +1,13 @@
 """Figures as tables: of every contender, and of what is right above a threshold."""
 
 from collections.abc import Callable
-from itertools import islice
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.config import Use
-from lens_engine.prompt.wording import describe_usd, show_count, show_share
-from lens_engine.result import Contender, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen
+from lens_engine.prompt.wording import describe_usd, show_count, show_right, show_share
+from lens_engine.result import Contender, SelectionResult
+from lens_engine.result.headline import find_chosen, find_quality, kind_of
 from lens_engine.show.table import NOTHING, Table
+from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     name_contender,
@@ -35,12 +34,12 @@ def tabulate_contenders(result: SelectionResult) -> Table | None:
         return None
     columns, chosen = _list_columns(result), list_chosen(result)
     rows = [(name_contender(one), *(show(one) for _, show in columns)) for one in listed]
-    first = next((one.judged for one in listed if one.judged is not None), None)
+    first = (find_first(result) or listed[0]).judged
     if first is not None and first.largest_class is not None:
         share, nothing = show_share(first.largest_class, first.n), [NOTHING] * (len(columns) - 1)
         rows.append((ALWAYS_THE_LARGEST, share, *nothing))
     left_out = len(result.contenders) - len(listed)
-    about = [f"{show_count(left_out, 'other', 'was')} dropped after a part of the rows"] if left_out else []
+    about = [f"{show_count(left_out, 'other', 'was')} judged on a part of the rows alone"] if left_out else []
     return Table(
         title="Every way to answer, on labelled rows",
         header=("", *(name for name, _ in columns)),
@@ -58,6 +57,8 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
     columns.append(("rows", lambda one: NOTHING if one.judged is None else f"{one.judged.n:,}"))
     if any(one.test for one in result.contenders):
         columns.append(("test texts", lambda one: show_with_range(one.test)))
+    elif any(find_estimate_of(result, one) for one in result.contenders):
+        columns.append(("expected of\nnew texts", lambda one: show_with_range(find_estimate_of(result, one))))
     columns.append(("tokens\na text", lambda one: f"{one.tokens:,.0f}"))
     columns.append(("tokens\nheld", lambda one: f"{one.tokens_held:,.0f}"))
     if any(one.usd is not None for one in result.contenders):
@@ -69,31 +70,13 @@ def _show_f1(figure: Accuracy | None) -> str:
     return show_f1(None if figure is None else figure.macro_f1)
 
 
-def find_reading(answer: SupportExamples) -> Use:
-    """How a prompt is read for its use: without biases, as the model answers."""
-    return answer.use if answer.label_biases else "prompt"
-
-
-def list_chosen(result: SelectionResult) -> list[Contender]:
-    """The prompt for each use, and the classifier to use."""
-    wording = (result.task.template, result.task.instruction)
-    places = [place for place, one in enumerate(result.wordings) if (one.template, one.instruction) == wording] or [0]
-    ways = [(find_reading(one), one.form, one.method, one.rows) for one in result.support_examples]
-    prompts = (one for one in result.contenders if one.kind == "prompt" and one.wording in places)
-    found = [one for one in prompts if (one.use, one.form, one.method, one.rows) in ways]
-    chosen = find_chosen(result)
-    own = None if chosen is None else (chosen.name, chosen.cross_validated.accuracy)
-    others = (one for one in result.contenders if one.judged and (one.method, one.judged.accuracy) == own)
-    return [*found, *islice(others, 1)]
-
-
 def tabulate_answered(result: SelectionResult) -> Table | None:
-    """Accuracy of the classifier to use against the share that it answers, by cross-validation; None without one."""
+    """Accuracy of the classifier to use against the share that it answers; None without one."""
     chosen = find_chosen(result)
-    if chosen is None:
+    own = None if chosen is None else find_quality(result, kind_of(chosen))
+    if chosen is None or own is None:
         return None
-    own = chosen.cross_validated
-    return tabulate_shares("classifier", own, f"{own.n:,} rows by cross-validation")
+    return tabulate_shares("classifier", own, show_count(own.n, "row" if chosen.test is None else "test text"))
 
 
 def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
@@ -110,7 +93,8 @@ def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
         title=f"Leave doubtful texts to a person: {of}, on {rows}",
         header=("answered", "right answers\namong these", "threshold"),
         rows=tuple(
-            (show_share(one.share, 100), show_share(one.accuracy, figure.n), f"{one.threshold:.4f}") for one in shown
+            (show_share(one.share, 100), show_right(one.accuracy, round(one.share * figure.n)), f"{one.threshold:.4f}")
+            for one in shown
         ),
         caption="; ".join([*say_largest_class(figure), "answer_above (--answer-above) leaves the others empty"]),
     )

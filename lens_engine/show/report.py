@@ -6,15 +6,14 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent
-from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import Headline, find_expected, kind_of, list_headlines
+from lens_engine.result import SelectionResult
+from lens_engine.result.headline import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.box import write_box
 from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
-from lens_engine.show.figures import find_reading, list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
+from lens_engine.show.figures import tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -31,15 +30,8 @@ from lens_engine.show.tables import (
     tabulate_suspicious,
 )
 from lens_engine.show.verdict import say_beside, say_decision
-from lens_engine.show.words import (
-    ALWAYS_THE_LARGEST,
-    HEADLINES,
-    PROMPT_PRICE,
-    join_names,
-    name_way,
-    quote_label,
-    show_accuracy,
-)
+from lens_engine.show.ways import explain_marks, list_read
+from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy
 
 _FIXED = "For tools that take the same examples for every text"
 _UNTESTED = "Nothing was judged."
@@ -83,7 +75,7 @@ class ResultView:
     def sections(self) -> tuple[Section, ...]:
         """The sections below the box, in order; those for specialists last."""
         first = (self.accuracies, self.confusion, self.prompt, self.suspicious)
-        return (*first, self.asked, self.examples, self.calibration, self.run)
+        return tuple(filter(None, (*first, self.asked, self.examples, self.calibration, self.run)))
 
     @property
     def box(self) -> Section:
@@ -112,9 +104,15 @@ class ResultView:
     def _list_figures(self) -> tuple[Figure, ...]:
         found = list_headlines(self.result)
         return tuple(
-            Figure(HEADLINES[one.kind], show_accuracy(one.expected), _describe_headline(one), is_first=one is found[0])
+            Figure(HEADLINES[one.kind], show_accuracy(one.expected), self._describe(one), is_first=one is found[0])
             for one in found
         )
+
+    def _describe(self, one: Headline) -> str:
+        low, high = map(show_percent, one.expected.ci95)
+        rows = show_count(one.expected.n, "test text" if is_tested(self.result) else "row")
+        price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
+        return f"{low}–{high} % · {rows} · {price}"
 
     @property
     def prompt(self) -> Section:
@@ -137,19 +135,18 @@ class ResultView:
         return Section(
             "accuracies",
             "How often each is right",
-            () if bars else (_UNTESTED,),
+            explain_marks(list_read(self.result)) if bars else (_UNTESTED,),
             charts=(draw_accuracies(bars),) if bars else (),
             folded=() if table is None else (table,),
         )
 
     @property
-    def examples(self) -> Section:
-        """What each example does alone, and the corrections."""
+    def examples(self) -> Section | None:
+        """What each example does alone, and the corrections; None if the run measured neither."""
         answer = self.result.answer
         tables = (*(tabulate_effects(one) for one, _ in list_shown(answer)), tabulate_biases(answer))
         shown = tuple(filter(None, tables))
-        text = () if shown else ("The run did not measure that.",)
-        return Section("examples", "What each example does", text, tables=shown, is_special=True)
+        return Section("examples", "What each example does", tables=shown, is_special=True) if shown else None
 
     @property
     def confusion(self) -> Section:
@@ -179,7 +176,8 @@ class ResultView:
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
         for one in self.answered:
             if one.quality is not None and one.name != "classifier":
-                shares.append(tabulate_shares(one.title, one.quality, show_count(one.quality.n, "text")))
+                rows = show_count(one.quality.n, "test text" if one.is_test else "row")
+                shares.append(tabulate_shares(one.title, one.quality, rows))
         shown = tuple(filter(None, shares))
         title = "Can the percentages be trusted?"
         return Section("calibration", title, text, charts=charts, tables=shown, is_special=True)
@@ -215,26 +213,15 @@ class ResultView:
 
 
 def list_bars(result: SelectionResult) -> list[Bar]:
-    """The first choice, the best of each other kind that was judged to the end, and the most frequent label."""
-    chosen, found = list_chosen(result), dict[str, tuple[Contender, Accuracy]]()
-    kept = [*chosen, *(one for one in result.contenders if not one.is_dropped)]
-    uses = (None, find_reading(result.answer))
-    is_tested = any(one.test for one in kept)
-    for one in kept:
-        own = one.test if is_tested else find_expected(result, kind_of(one)) if one in chosen else one.judged
-        if own is not None and one.use in uses:
-            found.setdefault(name_way(one), (one, own))
-    bars = [
-        Bar(name, own.accuracy, *own.ci95, own.n, one.kind == "prompt", one in chosen and kind_of(one) == result.first)
-        for name, (one, own) in found.items()
+    """The ways to answer as the prompt of the run is read, with a mark where a figure is no estimate."""
+    return [
+        Bar(
+            one.title,
+            one.figure.accuracy,
+            *one.figure.ci95,
+            one.figure.n,
+            is_prompt=one.contender is not None and one.contender.kind == "prompt",
+            is_chosen=one.is_first,
+        )
+        for one in list_read(result)
     ]
-    largest = next((own for _, own in found.values()), None)
-    if largest is not None and (share := largest.largest_class) is not None:
-        bars.append(Bar(ALWAYS_THE_LARGEST, share, share, share, largest.n))
-    return bars
-
-
-def _describe_headline(one: Headline) -> str:
-    low, high = one.expected.ci95
-    price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
-    return f"{show_percent(low)}–{show_percent(high)} % · {price}"

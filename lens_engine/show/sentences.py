@@ -33,7 +33,7 @@ def represent(result: SelectionResult) -> str:
     rows, expected = [row + 1 for row in result.rows], result.expected
     form = f"{result.answer.form.name}, " * (result.answer.form.nearest > 0)
     shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
-    figure = "not judged" if expected is None else say_expected(expected, is_test=result.has_test)
+    figure = "not judged" if expected is None else say_expected(expected, is_test=result.answer.test is not None)
     return "\n".join(
         [
             f"SelectionResult: {result.verdict.sentence}",

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from math import hypot
-from statistics import fmean
 from typing import NamedTuple
 
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent, show_share
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, kind_of
+from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, is_tested, kind_of
 from lens_engine.show.answers import Answered, list_answered
+from lens_engine.show.ways import Way, explain_marks, find_reading, list_read, list_ways
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     describe_form,
@@ -25,6 +25,7 @@ USE_NOTHING = "Use nothing of this run as it is"
 _NAMES: dict[HeadlineKind, str] = {"classifier": "the classifier", "words": "counting words", "prompt": "the prompt"}
 _READERS = ("states", "states_and_words", "label_probabilities")
 """Classifiers that read the language model."""
+_EMBEDDINGS = "sentence embeddings"
 _RIVALS = {"zero_shot": "no examples", "random": "random examples"}
 _FEW, _SURE = 100, 0.95
 """Number of rows below which a figure is rough; share of samples from which one thing is better than another."""
@@ -32,6 +33,8 @@ _PARTIAL = (
     "Partial: the run was stopped; a run that goes on may find better examples.",
     "Partial: a limit was reached; a larger one may find better examples.",
 )
+LEAST_GAIN = 0.02
+"""Gain of which a sentence speaks: a smaller one is less than few rows can tell."""
 _MOST_NEAR = 0.01
 """Share of the test texts that may be nearly equal to others before a sentence beside the figures says so."""
 
@@ -52,7 +55,7 @@ def say_decision(result: SelectionResult) -> Decision:
         return Decision("Nothing was judged.")
     if not expected.beats_largest_class(result.objective):
         name, (largest,) = _NAMES[result.first], say_largest_class(expected, result.objective)
-        right = say_expected(expected, result.objective, is_test=find_test(result, result.first) is not None)
+        right = say_expected(expected, result.objective, is_test=is_tested(result))
         return Decision(f"{USE_NOTHING}.", end_sentence(f"{name} is {right}"), end_sentence(largest))
     return Decision(_say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result))
 
@@ -65,13 +68,11 @@ def say_verdict(result: SelectionResult) -> str:
 def say_beside(result: SelectionResult) -> Iterator[str]:
     """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
     near, tested = result.counts.near_test_rows, result.counts.test
-    if find_test(result, result.first) is not None and near > _MOST_NEAR * tested:
+    if is_tested(result) and near > _MOST_NEAR * tested:
         yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
     estimate = find_estimate(result, result.first)
-    if estimate is not None and estimate.more_rows is not None:
-        points = round(100 * estimate.more_rows)
-        worth = f"be worth about {show_count(points, 'point')}" if points > 0 else "hardly change this"
-        yield f"50 more labelled rows would {worth}."
+    if estimate is not None and (estimate.more_rows or 0) >= LEAST_GAIN:
+        yield f"50 more labelled rows may be worth about {100 * (estimate.more_rows or 0):.0f} points."
     if find_chosen(result) is None:
         yield "No classifier was made."
     if result.stop_reason is not StopReason.COMPLETED:
@@ -80,7 +81,7 @@ def say_beside(result: SelectionResult) -> Iterator[str]:
 
 def _say_use(result: SelectionResult) -> str:
     if result.first == "classifier":
-        return "Use the classifier."
+        return f"Use the classifier{' of sentence embeddings; you need no language model' * _is_embedded(result)}."
     if result.first == "prompt":
         return f"Use the prompt ({describe_form(len(result.answer.examples), result.answer.form)})."
     if any(one.judged and one.method in _READERS for one in result.contenders):
@@ -88,9 +89,15 @@ def _say_use(result: SelectionResult) -> str:
     return "Count words; no classifier that reads the model was compared."
 
 
+def _is_embedded(result: SelectionResult) -> bool:
+    """Whether the first choice reads sentence embeddings."""
+    chosen = find_chosen(result)
+    return result.first == "classifier" and chosen is not None and chosen.name == "embeddings"
+
+
 def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
     low, high = map(show_percent, expected.ci95)
-    if find_test(result, result.first) is not None:
+    if is_tested(result):
         judged = f"{round(expected.accuracy * expected.n):,} of {expected.n:,} test texts"
     else:
         judged = f"{'roughly; ' * (expected.n < _FEW)}judged by {show_count(expected.n, 'row')}"
@@ -102,7 +109,11 @@ def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
 def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     """What may be as good; else what word counting reaches, and beside that the prompt."""
     if near := list_as_good(result):
-        return end_sentence(f"{join_names(near)} may be as good")
+        cheap = near[: near.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
+        told = [f"{join_names(cheap)} may be as good, without a language model"] if cheap else []
+        if others := near[len(cheap) :]:
+            told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
+        return " ".join(map(end_sentence, told))
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
     if (found := find_expected(result, other)) is None:
         return ""
@@ -118,10 +129,11 @@ def list_as_good(result: SelectionResult) -> list[str]:
     is_own = result.first == "prompt" and result.answer.method == "zero_shot"
     best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
     tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
+    tested |= {one.name: one.test for one in result.tested if one.name == "embeddings"}
     found = list[str]()
-    for rival, name in {"words": _NAMES["words"], **_RIVALS}.items():
+    for rival, name in {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}.items():
         other = tested.get(rival)
-        if rival == result.first:
+        if rival == ("embeddings" if _is_embedded(result) else result.first):
             continue
         if own is not None and other is not None:
             is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))
@@ -148,36 +160,17 @@ def _say_weak(result: SelectionResult) -> str:
 
 
 def say_rest(result: SelectionResult) -> Iterator[str]:
-    """How often everything else is right, the best first."""
-    rivals = sorted(_list_rivals(result), key=lambda one: -one[1])
+    """How often everything else is right, the best first: the figures of the chart."""
+    rivals = [one for one in list_read(result) if not one.is_first]
+    told = (f"{_shorten(one.name)} {show_percent(one.figure.accuracy)}{'*' * one.is_raw}" for one in rivals)
     if rivals:
-        yield f"Right of 100: {', '.join(f'{name} {show_percent(share)}' for name, share in rivals)}."
+        yield f"Right of 100: {', '.join(told)}."
+        yield from map(end_sentence, explain_marks(rivals))
 
 
-def _list_rivals(result: SelectionResult) -> Iterator[tuple[str, float]]:
-    """What the first choice was compared with, and how often each is right."""
-    first = find_expected(result, result.first)
-    for kind, name in _NAMES.items():
-        judged = (one.test if result.has_test else one.judged for one in result.contenders if kind_of(one) == kind)
-        expected = find_expected(result, kind) or next(judged, None)
-        if kind != result.first and expected is not None:
-            yield name, expected.accuracy
-    yield from _list_averages(result, result.answer)
-    if first is not None and first.largest_class is not None:
-        yield ALWAYS_THE_LARGEST, first.largest_class
-
-
-def _list_averages(result: SelectionResult, answer: SupportExamples) -> Iterator[tuple[str, float]]:
-    """Prompts without examples and with random ones, for the same use: the best of those, and the mean of these.
-
-    Random sets that were dropped count, because the others are no average sets.
-    """
-    for method, name in _RIVALS.items():
-        way = (method, answer.use, "fixed")
-        own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == way]
-        found = [one.accuracy for one in ((each.test if answer.test else each.judged) for each in own) if one]
-        if found and method != answer.method:
-            yield name, found[0] if method == "zero_shot" else fmean(found)
+def _shorten(name: str) -> str:
+    """The name of a way in a list, where all prompts are read alike."""
+    return name.removeprefix("prompt, ").replace(", corrected", "")
 
 
 def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
@@ -186,8 +179,18 @@ def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
         return "The prompt was not judged."
     told = [f"The prompt is {say_expected(answer.expected, result.objective, is_test=answer.test is not None)}."]
     told += ["Something better than the prompt can be used."] if answer.recommended is False else []
-    told += [end_sentence(f"with {name}: {show_percent(share)} %") for name, share in _list_averages(result, answer)]
+    for one in _list_plain(result, answer):
+        told.append(f"With {_shorten(one.name)}: {show_percent(one.figure.accuracy)} %.")
     return " ".join(told)
+
+
+def _list_plain(result: SelectionResult, answer: SupportExamples) -> list[Way]:
+    """Prompts without examples and with random ones, read as this one is, on the same rows."""
+    if is_tested(result) != (answer.test is not None):
+        return []
+    plain = set(_RIVALS.values()) - {_RIVALS["zero_shot"] * (answer.method == "zero_shot")}
+    found = [one for one in list_ways(result) if one.contender and one.contender.use == find_reading(answer)]
+    return [one for one in found if _shorten(one.name) in plain]
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:

@@ -50,24 +50,23 @@ def name_choice(answer: SupportExamples) -> str:
     return "prompt without examples" if answer.method == "zero_shot" else "prompt"
 
 
-_CLASSIFIERS = {"bag_of_words": "counting words", "embeddings": "classifier of sentence embeddings"}
+_CLASSIFIERS = {"bag_of_words": "counting words", "embeddings": "sentence embeddings"}
 
 
-def describe_form(fixed: int, form: PromptForm, what: str = "fixed") -> str:
+def describe_form(fixed: int, form: PromptForm) -> str:
     """The examples of a prompt: "8 fixed examples", "8 similar examples", "4 fixed and 4 similar examples"."""
-    own = show_count(fixed, f"{what} example") if fixed else "no examples"
+    own = show_count(fixed, "fixed example") if fixed else "no examples"
     if not form.nearest:
         return own
     similar = show_count(form.nearest, "similar example")
-    return f"{fixed} {what} and {similar}" if form.kind == "fixed+nearest" else similar
+    return f"{fixed} fixed and {similar}" if form.kind == "fixed+nearest" else similar
 
 
 def name_way(one: Contender) -> str:
     """A contender among few, as everybody reads it."""
     if one.kind == "classifier":
         return _CLASSIFIERS.get(one.method, "classifier of the model")
-    shown = describe_form(len(one.rows), one.form, "random" if one.method == "random" else "fixed")
-    return f"prompt, {shown}" + ", corrected" * (one.use == "probabilities")
+    return f"prompt, {describe_form(len(one.rows), one.form)}" + ", corrected" * (one.use == "probabilities")
 
 
 def name_contender(one: Contender) -> str:

@@ -8,12 +8,12 @@ import pytest
 from lens_cli.sample import DEMO_SPEC, SAMPLE_FOLDER
 from lens_cli.select.run import SelectionRun
 from lens_cli.select.sources import Sources
-from lens_cli.views.result import list_ways
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.opening import open_model
 from lens_engine.presets import resolve_config
 from lens_engine.prompt.request import TaskRequest
 from lens_engine.run.pipeline import select_support_examples
+from lens_engine.show.ways import list_ways
 
 README, LINE = Path(__file__).parents[3] / "README.md", r"^(\S.*?) {2,}(\d+) +\d+ % "
 
@@ -24,7 +24,7 @@ def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str) -
     run = SelectionRun.prepare(sources, TaskRequest(), resolve_config("quick", config))
     result = select_support_examples(run.problem, open_model(BUNDLED_MODEL, dtype=dtype).scorer, run.config)
 
-    found = {way.name: round(way.expected.accuracy * way.expected.n) for way in list_ways(result)}
+    found = {way.name: round(way.figure.accuracy * way.figure.n) for way in list_ways(result)}
     shown = {name: int(right) for name, right in re.findall(LINE, README.read_text("utf-8"), re.MULTILINE)}
     assert shown.keys() == found.keys()
     assert {name: abs(right - found[name]) <= 2 for name, right in shown.items()} == dict.fromkeys(shown, True)

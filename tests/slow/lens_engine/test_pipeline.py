@@ -15,6 +15,7 @@ from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
+from lens_engine.show.ways import list_ways
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -387,3 +388,19 @@ def test_configuration_is_the_preset_quick_unless_given(make_planted_problem: Ma
     result = select_support_examples(make_planted_problem(count=100), make_planted_scorer())
 
     assert result.provenance.config == PRESETS["quick"].model_dump(mode="json")
+
+
+@pytest.mark.parametrize("stop_after", [2, 6])
+def test_nothing_that_was_judged_on_fewer_rows_stands_above_the_choice_of_a_stopped_run(
+    stop_after: int, make_planted_problem: Make, make_planted_scorer: Make, make_listener: Make
+) -> None:
+    listener = make_listener(stop_after=stop_after)
+    result = select_support_examples(make_planted_problem(count=91), make_planted_scorer(), listener=listener)
+    rows, ways = [one.judged.n + len(one.rows) for one in result.contenders if one.judged], list_ways(result)
+
+    assert (result.stop_reason, result.first, max(rows)) == (StopReason.CANCELLED, "classifier", 91)
+    assert [one.is_dropped for one in result.contenders] == sorted(number < 91 for number in rows)
+    assert result.classifier_estimate is not None
+    assert result.classifier_estimate.n == 12, "the rows on which it was compared"
+    assert [way.title for way in ways[:2]] == ["sentence embeddings", "counting words *"]
+    assert all(way.title.endswith(f" ({way.figure.n} rows)") for way in ways[2:-1])

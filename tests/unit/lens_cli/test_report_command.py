@@ -1,17 +1,23 @@
 """`lens report`: a result in, a report beside it."""
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from rich.console import Console
 from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
+from lens_cli.select.files import write_files
+from lens_cli.select.options import SelectionFiles
+from lens_cli.subject_file import read_result
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import ResultView
+from tests.unit.lens_cli.select.test_write_classifier import RUN
 from tests.unit.lens_engine.show.reported import make_reported
 
 MADE = datetime(2026, 3, 1, 12)
@@ -50,6 +56,13 @@ def test_report_that_is_there_is_replaced_only_on_request(result: Path) -> None:
     assert made.read_text() == "with the wrong texts, by lens select --report"
     assert report(result, "--overwrite").exit_code == 0
     assert made.read_text("utf-8") == HTML
+
+
+def test_report_is_headed_by_the_name_of_the_dataset_where_the_result_has_it(result: Path) -> None:
+    write_files(SelectionFiles(output=result), make_reported(), replace(RUN, name="reviews.csv"), Console())
+    assert report(result).exit_code == 0
+    assert "<small>reviews.csv · smollm2" in result.with_suffix(".html").read_text("utf-8")
+    assert read_result(result).with_digest().digest == make_reported().with_digest().digest
 
 
 def test_file_that_is_no_result_is_refused(tmp_path: Path, result: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lens_engine.classifier import bag_of_words
+from lens_engine.classifier.candidates import WITHOUT_MODEL
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.model.base import Prefix
 from lens_engine.prompt.wording import show_percent
@@ -16,6 +17,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.ways import list_ways
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
 
@@ -100,7 +102,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
     (chosen,) = (one for one in result.tested if one.is_chosen)
     assert result.classifier is not None
     assert (chosen.demonstrations, chosen.cross_validated) == (4, result.classifier.quality)
-    assert result.verdict.sentence.startswith("Use the classifier. Expect 94 to 100 of 100 new texts right")
+    assert result.verdict.sentence.startswith("Use the classifier. Expect 93 to 100 of 100 new texts right")
     again = Classifier.model_validate_json(result.classifier.model_dump_json())
     assert again.predict(["a sunny day", "a rainy day"], KnowingScorer()).labels == ("positive", "negative")
 
@@ -117,7 +119,7 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
 def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
     kind: str, scorer: TableScorer, name: str, make_planted_problem: Make, make_config: Make, tmp_path: Path
 ) -> None:
-    config = make_config(**{**WHOLE, "classifier": {"kind": kind, "fit_rows": 80}})
+    config = make_config(**{**WHOLE, "classifier": {"kind": kind, "fit_rows": 80, "embeddings": "auto"}})
     planted = make_planted_problem(count=300)
     examples = planted.examples
     if name == "states_and_words":
@@ -138,7 +140,12 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
     assert chosen.test == result.classifier.quality
     assert round(chosen.test.accuracy * len(test)) == right
     told = describe_choice(result)
-    assert f"({right} of {len(test)} test texts)" in told or f"the classifier {show_percent(right / len(test))}" in told
+    assert f"({right} of {len(test)} test texts)" in told or f"of the model {show_percent(right / len(test))}" in told
+    if kind == "auto":  # what asks no model is asked for the test rows too, and compared
+        assert {one.name for one in result.tested if one.test} == {name, *WITHOUT_MODEL}
+        assert result.classifier_estimate is not None
+        assert "embeddings" in {one.rival for one in result.classifier_estimate.beats}
+        assert {"counting words", "sentence embeddings"} <= {way.name for way in list_ways(result)}
 
 
 def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import list_ways, show_estimate, show_result, show_summary
+from lens_cli.views.result import show_estimate, show_result, show_summary
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.estimate import CostEstimate
@@ -15,6 +15,7 @@ from lens_engine.metering.prices import Cost
 from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.ways import list_ways
 from lens_engine.types import Phase
 from tests.unit.lens_cli.results import VERDICT, make_result
 
@@ -67,7 +68,7 @@ def test_summary_fits_a_screen_with_what_to_use_first() -> None:
     assert len(lines) <= 25
     assert lines[0] == VERDICT.sentence
     assert [line.split("  ")[0] for line in lines if "%  █" in line] == [
-        *("classifier of the model", "prompt, 1 example", "prompt, 1 example, corrected", "counting words")
+        *("classifier of the model", "prompt, 1 fixed example", "prompt, 1 fixed example, corrected", "counting words")
     ]
     assert [line for line in lines if line.startswith("note:")] == ["note: 0", "note: 1", "note: 2"]
     assert "6 more notes with --verbose" in lines
@@ -75,7 +76,7 @@ def test_summary_fits_a_screen_with_what_to_use_first() -> None:
 
 def test_summary_marks_what_to_use() -> None:
     assert [way.name for way in list_ways(make_result()) if way.is_first] == ["classifier of the model"]
-    assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 example"]
+    assert [way.name for way in list_ways(make_result(first="prompt")) if way.is_first] == ["prompt, 1 fixed example"]
 
 
 def test_cached_pairs_are_shown_separately() -> None:

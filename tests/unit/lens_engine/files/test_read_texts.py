@@ -271,7 +271,7 @@ def test_first_line_of_which_one_name_is_a_value_is_a_header(first: tuple[str, .
         ("shop,sort,note", "{a3},{spelt},words of a text {n}", ("note", "sort"), "few distinct values: 2 in 12 rows"),
         ("Team,done,note", ",{a2},words of a text {n}", ("note", "done"), "'done' ('Team' is empty; few distinct"),
         ("Topic,done,x,note", ",{a2},,words of a text {n}", ("note", "done"), "'done' ('Topic' is empty; few distinct"),
-        ("Topic,stars,note", ",{a2},words of a text {n}", ("note", "stars"), "'stars' ('Topic' is empty; a usual name)"),
+        ("Topic,stars,note", ",{a2},words of a text {n}", ("note", "stars"), "'stars' ('Topic' is empty; a usual"),
         ("Team,stars,note", ",{a2},words of a text {n}", ("note", "stars"), "labels from 'stars' (a usual name)"),
     ],
 )  # fmt: skip

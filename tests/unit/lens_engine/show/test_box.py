@@ -14,7 +14,7 @@ from tests.unit.lens_cli.results import CONTENDERS, QUALITY, TESTED, make_answer
 from tests.unit.lens_engine.show.reported import make_reported
 from tests.unit.lens_engine.show.test_verdict import make_untested
 
-CURVE = tuple(AnsweredShare(threshold=0.9 - one, share=one, accuracy=1 - one / 5) for one in (1.0, 0.81, 0.7, 0.1))
+CURVE = tuple(AnsweredShare(threshold=0.9 - one, share=one, accuracy=1 - one / 20) for one in (1.0, 0.81, 0.7, 0.1))
 SURE = QUALITY.model_copy(update={"shares_answered": CURVE})
 SPENT = make_result().cost.model_copy(update={"tokens": 100_000, "seconds": 50.0, "pairs_from_cache": 0})
 SERVED = make_result().provenance.model_copy(update={"device": "endpoint", "model": "gpt"})
@@ -37,7 +37,12 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(tested=(*TESTED[:3], TESTED[3].model_copy(update={"test": SURE}))),
         "A person should look at",
-        "If a person takes the least sure 19 %, 84 of 100 others are right. For that, set answer_above to 0.0900.",
+        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, set answer_above to 0.0900.",
+    ),
+    (  # on the rows that judged it, where there are no test rows
+        make_untested("prompt", support_examples=2 * (make_answer("prompt", test=None, judged=SURE),)),
+        "A person should look at",
+        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, set answer_above to 0.0900.",
     ),
     (make_reported(), "A person should look at", "1 labelled row may have a wrong label (listed below)."),
     (
@@ -48,24 +53,29 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(cost=SPENT),
         "1,000 texts cost",
-        "About 40,600 tokens, 20 s at the pace of this run. smollm2 runs on your own machines (cpu); no text leaves "
-        "them.",
+        "No fee: this machine, about 20 s (about 40,600 tokens). smollm2 runs on your own machines (cpu); no text "
+        "leaves them.",
     ),
     (
         make_result(cost=SPENT.model_copy(update={"pairs_from_cache": 9})),
         "1,000 texts cost",
-        "About 40,600 tokens. smollm2 runs on your own machines (cpu); no text leaves them.",
+        "No fee: this machine (about 40,600 tokens). smollm2 runs on your own machines (cpu); no text leaves them.",
     ),
     (
         make_result(first="prompt", contenders=PRICED, provenance=SERVED, cost=SPENT),
         "1,000 texts cost",
-        "About 49,600 tokens, 25 s at the pace of this run, 1.31 USD. Each text goes with the examples to the "
-        "server of gpt.",
+        "1.31 USD, about 25 s (about 49,600 tokens). Each text goes with the examples to the server of gpt.",
+    ),
+    (
+        make_result(first="prompt", provenance=SERVED, cost=SPENT),
+        "1,000 texts cost",
+        "The fee of its server, whose prices are not known, about 25 s (about 49,600 tokens). Each text goes with the "
+        "examples to the server of gpt.",
     ),
     (
         make_untested("words", contenders=COUNTED, tested=WORDS),
         "1,000 texts cost",
-        "Next to nothing: words are counted on any computer, and no text leaves it.",
+        "No fee: words are counted on any computer, and no text leaves it.",
     ),
     (make_result(support_examples=(EMPTY, EMPTY)), "Texts inside", "Texts of yours in this file: none."),
     (make_result(), "Decision", "Use the classifier."),
@@ -95,6 +105,18 @@ def test_report_begins_with_the_box_and_folds_a_prompt_that_is_not_recommended()
         names = re.findall(r'<section aria-labelledby="([^"]+)"', page)
         assert names[:4] == ["choice", "accuracies", "confusion", "prompt"]
         assert ('<details><summary><h2 id="prompt">' in page) == is_folded
+
+
+@pytest.mark.parametrize(("accuracy", "is_said"), [(0.924, False), (0.925, True)])
+def test_threshold_is_that_of_the_table_and_advised_from_two_points_on(accuracy: float, is_said: bool) -> None:
+    curve = (CURVE[0], CURVE[1].model_copy(update={"accuracy": accuracy}), CURVE[2])
+    quality = QUALITY.model_copy(update={"shares_answered": curve})
+    result = make_result(tested=(*TESTED[:3], TESTED[3].model_copy(update={"test": quality})))
+    told = dict(ResultView(result).box.lines).get("A person should look at", ())
+    assert any("answer_above to 0.0900" in one for one in told) == is_said
+    (table,) = ResultView(result).calibration.tables
+    assert table.title.endswith("classifier, on 200 test texts")
+    assert table.rows[1] == ("81 %", f"{round(162 * accuracy)} of 162 ({92 + is_said} %)", "0.0900")
 
 
 @pytest.mark.parametrize(

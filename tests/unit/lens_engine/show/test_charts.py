@@ -14,7 +14,7 @@ from lens_engine.show.axes import fit_shares, list_ticks
 from lens_engine.show.charts import Bar, Bin, draw_accuracies, draw_calibration
 
 HOSTILE = "<script>alert('1')</script> & \"x\""
-BARS = [Bar("words", 0.86, 0.805, 0.901), Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True)]
+BARS = [Bar("prompt", 0.905, 0.8561, 0.938, is_prompt=True, is_chosen=True), Bar("words", 0.86, 0.805, 0.901)]
 RANDOM = Bar("random", 0.655, 0.5, 0.83)
 BINS = [Bin(0.45, 0.5, 12), Bin(0.95, 0.912, 1888)]
 

@@ -25,7 +25,7 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("contenders", 3, "tokens_held"), 1234.0, "1,234"),
     (("contenders", 4, "usd"), 1.31, "1.31 USD"),
     (("tested", 3, "test", "accuracy"), 0.6173, "123 of 200 test texts"),
-    (("support_examples", 0, "test", "accuracy"), 0.6173, "the prompt 62"),
+    (("contenders", 5, "test", "accuracy"), 0.6173, "counting words 62"),
     (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words, no examples and random examples may"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 0, "examples", 0, "info_score"), 0.0937, "+0.0937"),
@@ -113,7 +113,9 @@ def test_report_says_what_was_asked() -> None:
     asked = result.provenance.config | {"seed": 4711}
     facts = result.provenance.model_copy(update={"config": asked})
     page = write_html(ResultView(result.model_copy(update={"provenance": facts})))
-    shown = page.split("What was asked")[-1]
+    headings = re.findall(r">([^<>]+)</(?:h2|caption)>", page)
+    assert headings.count("What was asked") == 1
+    shown = page.split('<h2 id="asked">')[-1]
     assert all(one.word in shown for one in result.task.label_words)
     assert "4711" in shown
 
@@ -189,12 +191,13 @@ def test_each_way_to_answer_has_one_table_of_thresholds() -> None:
         one["test"] |= {"shares_answered": shares}
     tables = ResultView(SelectionResult.model_validate(content)).calibration.tables
     assert [one.title.partition(": ")[2] for one in tables] == [
-        "classifier, on 200 rows by cross-validation",
-        "prompt, as the model answers, on 200 texts",
-        "prompt, corrected, on 200 texts",
+        "classifier, on 200 test texts",
+        "prompt, as the model answers, on 200 test texts",
+        "prompt, corrected, on 200 test texts",
     ]
 
 
-def test_run_that_measured_no_example_says_so() -> None:
+def test_run_that_measured_no_example_has_no_chapter_of_them() -> None:
     result = make_result(support_examples=(make_answer("prompt", label_biases=(), examples=()),))
-    assert ResultView(result).examples.text == ("The run did not measure that.",)
+    assert "What each example does" not in write_html(ResultView(result))
+    assert "What each example does" in write_html(ResultView(make_reported()))

@@ -62,7 +62,7 @@ def test_summary_has_what_to_use_rivals_examples_in_order_and_cost() -> None:
 
     lines = make_result(support_examples=(answer, make_answer("probabilities"))).summary().splitlines()
 
-    assert lines[0] == f"{VERDICT.sentence} Right of 100: the prompt 91, counting words 86, random examples 80."
+    assert lines[0] == f"{VERDICT.sentence} Right of 100: counting words 86."
     examples = lines[lines.index("Examples, in order") + 1 :]
     assert [line.split() for line in examples[:2]] == [
         ["#", "text", "label", "word", "row"],

@@ -11,7 +11,7 @@ from lens_engine.prompt.wording import shorten
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
-from lens_engine.show.report import ResultView, list_bars
+from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
 from tests.unit.lens_cli.results import (
@@ -22,7 +22,6 @@ from tests.unit.lens_cli.results import (
     make_result,
     make_tested,
 )
-from tests.unit.lens_engine.show.test_verdict import make_untested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
@@ -43,7 +42,7 @@ def test_every_contender_has_its_figures_and_the_chosen_are_marked() -> None:
     )
     assert table.rows[3] == ("no examples", "91 % (84–95)", "100", "–", "41", "0")
     assert table.marked == {0, 1, 2}
-    assert table.caption.endswith("1 other was dropped after a part of the rows")
+    assert table.caption.endswith("1 other was judged on a part of the rows alone")
 
 
 def test_columns_are_those_of_which_something_is_known() -> None:
@@ -68,15 +67,6 @@ def test_prompt_that_is_better_without_corrections_is_marked_as_it_is_read() -> 
     assert [one.use for one in list_chosen(make_result(support_examples=answers, tested=()))] == ["prompt"]
 
 
-def test_bars_are_of_test_texts_where_there_are_any() -> None:
-    named = ["prompt, 1 fixed example", "classifier of the model", "prompt, 2 random examples", "counting words"]
-    assert [one.label for one in list_bars(make_result())] == named
-    named.insert(2, "prompt, no examples")
-    bars = list_bars(make_untested())
-    assert [one.label for one in bars] == named
-    assert [one.value for one in bars[:3]] == [0.88, 0.88, 0.91], "of what was chosen, what to expect"
-
-
 def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> None:
     curve = tuple(
         AnsweredShare(threshold=at, share=share, accuracy=1 - share / 4)
@@ -84,13 +74,13 @@ def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> Non
     )
     decided = QUALITY.model_copy(update={"shares_answered": curve, "largest_class": 0.6})
     tested = make_tested("bag_of_words", "bag_of_words", 0, test=QUALITY).model_copy(
-        update={"cross_validated": decided, "is_chosen": True}
+        update={"cross_validated": decided, "test": None, "is_chosen": True}
     )
     result = make_result(tested=(tested,))
     table = tabulate_answered(result)
     assert table is not None
-    assert table.rows == (("100 %", "75 %", "0.5000"), ("50 %", "88 %", "0.8000"))
-    title = "Leave doubtful texts to a person: classifier, on 200 rows by cross-validation"
+    assert table.rows == (("100 %", "150 of 200 (75 %)", "0.5000"), ("50 %", "88 of 100 (88 %)", "0.8000"))
+    title = "Leave doubtful texts to a person: classifier, on 200 rows"
     assert title in result.summary()
     assert title in write_html(ResultView(result))
     assert tabulate_answered(make_result()) is None
@@ -102,15 +92,15 @@ def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
     table = tabulate_shares("classifier", quality, "100 rows")
     assert table is not None
     assert table.title == "Leave doubtful texts to a person: classifier, on 100 rows"
-    assert table.rows[0] == ("100 %", "75 %", "0.5000")
-    assert table.rows[-1][:2] == ("50 %", "100 %")
+    assert table.rows[0] == ("100 %", "75 of 100 (75 %)", "0.5000")
+    assert table.rows[-1][:2] == ("50 %", "50 of 50 (100 %)")
     assert len(table.rows) == 7
     assert "always the most frequent label: 75 %" in table.caption
 
 
 def test_equal_probabilities_have_no_table_of_shares() -> None:
     quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
-    assert tabulate_shares("classifier", quality, "rows") is None
+    assert tabulate_shares("classifier", quality, "100 rows") is None
 
 
 TABLE = Table(

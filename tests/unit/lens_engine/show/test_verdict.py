@@ -12,7 +12,16 @@ from lens_engine.result.headline import kind_of, list_headlines
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
-from tests.unit.lens_cli.results import CONTENDERS, ESTIMATE, QUALITY, TESTED, make_answer, make_contender, make_result
+from tests.unit.lens_cli.results import (
+    CONTENDERS,
+    ESTIMATE,
+    QUALITY,
+    TESTED,
+    make_answer,
+    make_contender,
+    make_result,
+    make_tested,
+)
 
 FEW = ESTIMATE.model_copy(update={"n": 24, "ci95": (0.69, 0.96), "more_rows": None})
 WORDS = make_contender("word counting", "bag_of_words", None, tokens=0.0)
@@ -27,12 +36,14 @@ def make_untested(first: HeadlineKind = "classifier", **changes: Any) -> Selecti
     return make_result(first=first, **(values | changes))
 
 
-def make_confused(*wrong: int) -> SelectionResult:
-    """A tested result that gets the last rows of each label wrong, and two of a rare label."""
-    gold = [label for label, number in enumerate((4, *[20] * len(wrong))) for _ in range(number)]
-    answers = [0, 0, 1, 1] + [
-        0 if place >= 20 - number else label + 1 for label, number in enumerate(wrong) for place in range(20)
-    ]
+def make_confused(*wrong: int, rare: int = 4) -> SelectionResult:
+    """A tested result that gets the last rows of each label wrong, and all but two of a rare label."""
+    gold = [label for label, number in enumerate((rare, *[20] * len(wrong))) for _ in range(number)]
+    answers = (
+        [0, 0]
+        + [1] * (rare - 2)
+        + [0 if place >= 20 - number else label + 1 for label, number in enumerate(wrong) for place in range(20)]
+    )
     labels = tuple(LabelWord(label=one, word=one) for one in ("rare", "good", "mixed", "bad", "fair")[: len(wrong) + 1])
     found = make_answers(is_test=True, rows=range(len(gold)), gold=gold, classifier=answers)
     return make_result(answers=found, task=TaskRecord(template="{text} {label}", label_words=labels, separator=""))
@@ -46,6 +57,12 @@ TESTED_WORDS = tuple(one.model_copy(update={"test": QUALITY}) for one in TESTED)
 WORSE = QUALITY.model_copy(update={"accuracy": 0.8})
 WORSE_WORDS = tuple(one.model_copy(update={"test": QUALITY if one.is_chosen else WORSE}) for one in TESTED)
 ASKED = tuple(one.model_copy(update={"test": QUALITY}) for one in make_result().contenders)
+EMBEDDED = make_tested("embeddings", "embeddings", 0, demonstrations=0, test=QUALITY)
+FAR = EMBEDDED.model_copy(update={"test": WORSE.model_copy(update={"accuracy": 0.7})})
+LIKELY = ESTIMATE.model_copy(
+    update={"beats": (Chance(rival="embeddings", chance=0.9), Chance(rival="words", chance=0.98))}
+)
+NO_MODEL = "Sentence embeddings may be as good, without a language model."
 PLAIN = 2 * (make_answer("prompt", method="zero_shot", examples=(), test=QUALITY),)
 PLAIN_FIRST = make_result(first="prompt", support_examples=PLAIN, contenders=ASKED)
 EXPECT = "Use the classifier. Expect 80 to 93 of 100 new texts right (judged by 100 rows)."
@@ -92,6 +109,13 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (PLAIN_FIRST, f"{RIGHT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
         # the test texts decide over the samples of the rows, of which 7 of 100 say otherwise
         (make_result(tested=WORSE_WORDS), f"{RIGHT} {AS_GOOD.replace('Counting words and r', 'R')}"),
+        (make_untested(classifier_estimate=LIKELY), f"{EXPECT} {NO_MODEL}"),
+        (make_result(tested=(*WORSE_WORDS, EMBEDDED)), f"{RIGHT} {NO_MODEL} So may random examples."),
+        (make_result(tested=(*WORSE_WORDS, FAR)), f"{RIGHT} Random examples may be as good."),
+        (
+            make_result(tested=(TESTED[0], EMBEDDED.model_copy(update={"is_chosen": True}))),
+            f"{RIGHT.replace('classifier', 'classifier of sentence embeddings; you need no language model')} {AS_GOOD}",
+        ),
         (
             make_untested(classifier_estimate=LOW),
             f"{USE_NOTHING}. The classifier is right for about 88 % (80–93) of new texts. Always the most frequent "
@@ -105,21 +129,26 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_confused(9, 0, 12, 0), f"{RIGHT} {AS_GOOD} Weak on “bad” (8 of 20 right) and “good” (11 of 20 right)."),
         (make_confused(5, 5, 5), f"{RIGHT} {AS_GOOD}"),
         (make_confused(0, 2), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 2, rare=9), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 2, rare=10), f"{RIGHT} {AS_GOOD} Weak on “rare” (2 of 10 right)."),
     ],
 )
 def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str) -> None:
     found = say_decision(result)
     assert " ".join(filter(None, found)) == told
-    assert all(len(one.split()) <= 16 for one in found)
+    assert all(len(one.split()) <= 16 for part in found for one in part.split(". "))
     assert say_verdict(result).startswith(told)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.018})}, "be worth about 2 points."),
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.01})}, "be worth about 1 point."),
-        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, "hardly change this."),
+        (
+            {"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.02})},
+            f"{AS_GOOD} 50 more labelled rows may be worth about 2 points.",
+        ),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.019})}, AS_GOOD),
+        ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, AS_GOOD),
         ({"classifier_estimate": FEW}, "judged by 24 rows). Counting words and random examples may be as good."),
         ({"tested": ()}, "No classifier was made."),
         ({"stop_reason": StopReason.BUDGET}, "Partial: a limit was reached; a larger one may find better examples."),
@@ -130,18 +159,19 @@ def test_verdict_ends_with_what_more_rows_and_a_longer_run_would_do(changes: dic
 
 
 def test_rest_says_how_often_everything_else_is_right() -> None:
-    told = "Right of 100: no examples 91, random examples 91, the prompt 88, counting words 80."
-    assert list(say_rest(make_untested())) == [told]
+    told = "Right of 100: no examples 91*, random examples 91*, 1 fixed example 88, counting words 80*."
+    assert list(say_rest(make_untested())) == [told, "* on the rows that judged it, not corrected for choosing."]
     words = make_untested("words", classifier_estimate=None, contenders=(*CONTENDERS[5:6], *CONTENDERS[:5]))
-    assert [one.partition(", the classifier")[2] for one in say_rest(words)] == [" 80."], "the best that was judged"
-    (told,) = say_rest(make_untested(classifier_estimate=LOW))
-    assert told.endswith(", always the most frequent label 90, the prompt 88, counting words 80.")
+    told, _ = say_rest(words)
+    assert told.endswith(", classifier of the model 80*."), "as it was judged"
+    told, _ = say_rest(make_untested(classifier_estimate=LOW))
+    assert told.endswith(", 1 fixed example 88, counting words 80*, always the most frequent label 90.")
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %). With random examples: 80 %."),
+        (make_answer("prompt"), "The prompt is right for 181 of 200 test texts (91 %)."),
         (
             make_answer("probabilities", recommended=False, test=None),
             "The prompt is right for about 88 % (80–93) of new texts. Something better than the prompt can be used.",
@@ -158,6 +188,7 @@ def test_prompt_is_compared_on_the_rows_of_its_own_figure(answer: SupportExample
     [
         (make_result(), ["classifier", "prompt", "words"], [0.905, 0.905, 0.86]),
         (make_untested("prompt"), ["prompt", "classifier", "words"], [0.88, 0.88, 0.8]),
+        (make_result(tested=make_untested().tested), ["classifier", "prompt", "words"], [0.88, 0.88, 0.8]),
         (make_untested("words"), ["words", "classifier", "prompt"], [0.8, 0.88, 0.88]),
         (make_untested(tested=(), contenders=()), ["prompt"], [0.88]),
     ],
