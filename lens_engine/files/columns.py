@@ -85,8 +85,8 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
     missing = [name for name in wanted.names if _is_missing(name, table)]
     if missing:
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
-        advice, is_alone = f"name one of the columns found ({wanted.parameters})", len(names) == 1 and wanted.label
-        is_alone = is_alone and table.has_header
+        advice = f"name one of the columns found ({wanted.parameters})"
+        is_alone = len(names) == 1 and wanted.label is not None and table.has_header
         if is_alone:
             delimiters = [show_label(one) for one in (*DELIMITERS, "^", "~") if one in names[0]]
             advice = "the file has one column; send a table with a column of texts and one of labels"
