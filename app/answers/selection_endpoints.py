@@ -8,23 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from app.answers import files, results
+from app.answers import files, responding, results
 from app.answers.answers import answer_known
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
 from app.answers.indexes import IndexesDep
-from app.answers.responding import (
-    EXPORTS,
-    READS,
-    RENDER_BODY,
-    FormatParameter,
-    InputParameter,
-    RenderBodyDep,
-    UseParameter,
-    answer_classifier,
-    answer_export,
-    answer_support_examples,
-    render,
-)
 from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.answers.schemas import ClassifiedOut, Rendered, SupportExamplesOut, TextsOut
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
@@ -46,27 +33,27 @@ _REFUSALS = refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=
     "/selections/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
     response_description="The support examples.",
-    responses={**READS, **_REFUSALS},
+    responses={**responding.READS, **_REFUSALS},
 )
 async def get_support_examples(
     finder: SelectionFinderDep,
     indexes: IndexesDep,
-    use: UseParameter = None,
-    input: InputParameter = None,
+    use: responding.UseParameter = None,
+    input: responding.InputParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
     """Return the support examples in order, their prompt, label biases, and how good they are.
 
     With `input`, also the demonstrations of this text, where the form of the prompt finds some for each.
     """
-    return await answer_support_examples(finder, indexes, if_none_match, use, input)
+    return await responding.answer_support_examples(finder, indexes, if_none_match, use, input)
 
 
 @router.get(
     "/selections/{selection_id}/classifier",
     response_model=Classifier,
     response_description="The classifier.",
-    responses={**READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True)},
+    responses={**responding.READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True)},
 )
 def get_classifier(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> Response:
     """Return the classifier to use: prompts, and a head on what the model says after them.
@@ -74,14 +61,14 @@ def get_classifier(finder: SelectionFinderDep, if_none_match: KnownEtag = None) 
     It is the cheapest candidate within a standard error of the best. Saved as `classifier.json`, the body is a
     file that `Classifier.load` of the library reads.
     """
-    return answer_classifier(finder, if_none_match)
+    return responding.answer_classifier(finder, if_none_match)
 
 
-@router.get("/selections/{selection_id}/export", response_class=Response, responses={**EXPORTS, **_REFUSALS})
+@router.get("/selections/{selection_id}/export", response_class=Response, responses={**responding.EXPORTS, **_REFUSALS})
 def export_support_examples(
     finder: SelectionFinderDep,
-    format: FormatParameter = "json",
-    use: UseParameter = None,
+    format: responding.FormatParameter = "json",
+    use: responding.UseParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
     """Return the support examples as a file that another tool loads.
@@ -89,17 +76,17 @@ def export_support_examples(
     `text` and `json` give a model the prompt that was evaluated. Others do not. Where the best prompt finds
     demonstrations for each input, every format has its fixed form; `json` and `markdown` say so.
     """
-    return answer_export(finder, if_none_match, format, use)
+    return responding.answer_export(finder, if_none_match, format, use)
 
 
 @router.post(
-    "/selections/{selection_id}/render",
+    "/selections/{selection_id}/responding.render",
     response_model=Rendered,
     response_description="The prompts of each input.",
     responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_RESULT, is_conflict_brief=True),
-    openapi_extra=RENDER_BODY,
+    openapi_extra=responding.RENDER_BODY,
 )
-async def render_prompt(finder: SelectionFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> Rendered:
+async def render_prompt(finder: SelectionFinderDep, body: responding.RenderBodyDep, indexes: IndexesDep) -> Rendered:
     """Build the prompt of the support examples for each new input.
 
     Where the form of the prompt finds demonstrations for each input, each prompt says which.
@@ -107,7 +94,7 @@ async def render_prompt(finder: SelectionFinderDep, body: RenderBodyDep, indexes
     To classify with the support examples: let the model score each label word after the prompt, add the label
     biases if the use is `probabilities`, and take the likeliest.
     """
-    return await render(finder, indexes, body)
+    return await responding.render(finder, indexes, body)
 
 
 _CONFLICT = "The selection has no result yet, or it ended without one, or has not what is asked."

@@ -5,32 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
+from app.answers import files, responding
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.files import (
-    TABLE_FORM,
-    TABLES,
-    TEXTS_FORM,
-    TableUpload,
-    TextsUpload,
-    measure_file,
-    send,
-    write_labelled,
-    write_texts,
-)
 from app.answers.indexes import IndexesDep
-from app.answers.responding import (
-    EXPORTS,
-    READS,
-    RENDER_BODY,
-    FormatParameter,
-    InputParameter,
-    RenderBodyDep,
-    UseParameter,
-    answer_classifier,
-    answer_export,
-    answer_support_examples,
-    render,
-)
 from app.answers.schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
 from app.prompts import service
 from app.prompts.finding import PromptFinder
@@ -56,51 +33,53 @@ _REFUSALS = refusals(400, 401, 404, 503)
     "/prompts/{name}/support-examples",
     response_model=NamedSupportExamples,
     response_description="The support examples.",
-    responses={**READS, **_REFUSALS},
+    responses={**responding.READS, **_REFUSALS},
 )
 async def get_prompt_support_examples(
     finder: PromptFinderDep,
     indexes: IndexesDep,
-    use: UseParameter = None,
-    input: InputParameter = None,
+    use: responding.UseParameter = None,
+    input: responding.InputParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
     """Return the support examples of the current version, as of a selection."""
-    return await answer_support_examples(finder, indexes, if_none_match, use, input)
+    return await responding.answer_support_examples(finder, indexes, if_none_match, use, input)
 
 
 @router.get(
     "/prompts/{name}/classifier",
     response_model=Classifier,
     response_description="The classifier.",
-    responses={**READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER)},
+    responses={**responding.READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER)},
 )
 def get_prompt_classifier(finder: PromptFinderDep, if_none_match: KnownEtag = None) -> Response:
     """Return the classifier of the current version, as of a selection."""
-    return answer_classifier(finder, if_none_match)
+    return responding.answer_classifier(finder, if_none_match)
 
 
-@router.get("/prompts/{name}/export", response_class=Response, responses={**EXPORTS, **_REFUSALS})
+@router.get("/prompts/{name}/export", response_class=Response, responses={**responding.EXPORTS, **_REFUSALS})
 def export_prompt(
     finder: PromptFinderDep,
-    format: FormatParameter = "json",
-    use: UseParameter = None,
+    format: responding.FormatParameter = "json",
+    use: responding.UseParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
     """Return the support examples of the current version as a file that another tool loads, as of a selection."""
-    return answer_export(finder, if_none_match, format, use)
+    return responding.answer_export(finder, if_none_match, format, use)
 
 
 @router.post(
-    "/prompts/{name}/render",
+    "/prompts/{name}/responding.render",
     response_model=NamedPrompts,
     response_description="The prompts of each input.",
     responses=refusals(400, 401, 404, 413, 415, 422, 503),
-    openapi_extra=RENDER_BODY,
+    openapi_extra=responding.RENDER_BODY,
 )
-async def render_named_prompt(finder: PromptFinderDep, body: RenderBodyDep, indexes: IndexesDep) -> NamedPrompts:
+async def render_named_prompt(
+    finder: PromptFinderDep, body: responding.RenderBodyDep, indexes: IndexesDep
+) -> NamedPrompts:
     """Build the prompt of the current version for each new input, as of a selection."""
-    return await render(finder, indexes, body)  # type: ignore[return-value]
+    return await responding.render(finder, indexes, body)  # type: ignore[return-value]
 
 
 _CONFLICT = "The version has no classifier, or its model is another one now."
@@ -128,22 +107,22 @@ async def classify_by_prompt(
     response_model=TextsOut,
     response_description="The texts of the file.",
     responses=_BODY_REFUSALS,
-    openapi_extra=TEXTS_FORM,
+    openapi_extra=files.TEXTS_FORM,
 )
-def read_texts_for_prompt(name: NameDep, upload: TextsUpload) -> Response:
+def read_texts_for_prompt(name: NameDep, upload: files.TextsUpload) -> Response:
     """Read a file of texts as the classifier of a name reads it. Nothing is stored."""
-    return send(upload, partial(write_texts, partial(PromptFinder, name=name)), "texts")
+    return files.send(upload, partial(files.write_texts, partial(PromptFinder, name=name)), "texts")
 
 
 @router.post(
     "/prompts/{name}/table",
     response_class=Response,
-    responses={**TABLES, **_BODY_REFUSALS},
-    openapi_extra=TABLE_FORM,
+    responses={**files.TABLES, **_BODY_REFUSALS},
+    openapi_extra=files.TABLE_FORM,
 )
-def write_table_for_prompt(name: NameDep, upload: TableUpload) -> Response:
+def write_table_for_prompt(name: NameDep, upload: files.TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
-    return send(upload, partial(write_labelled, partial(PromptFinder, name=name)), "labelled")
+    return files.send(upload, partial(files.write_labelled, partial(PromptFinder, name=name)), "labelled")
 
 
 @router.post(
@@ -156,7 +135,7 @@ def evaluate_prompt(
     name: NameDep, upload: Annotated[Upload, receive("texts", "answers", "spec", *COLUMN_PARTS)]
 ) -> EvaluationOut:
     """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
-    measured = upload.do(partial(measure_file, partial(PromptFinder, name=name)))
+    measured = upload.do(partial(files.measure_file, partial(PromptFinder, name=name)))
     owner, settings = upload.owner_id, upload.services.settings
     with upload.services.database.session_scope() as session:
         made = PromptEvaluation(
