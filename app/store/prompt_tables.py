@@ -5,24 +5,13 @@ And pools: the labelled rows from which prompts find examples for each input. On
 
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.tables import Base, CreatedAt, IdText, OwnerText
 
-NameText = String(100, collation="C")
+NameText = sa.String(100, collation="C")
 
 
 class Prompt(Base):
@@ -32,7 +21,7 @@ class Prompt(Base):
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
-    version: Mapped[int] = mapped_column(Integer)
+    version: Mapped[int] = mapped_column(sa.Integer)
     is_deleted: Mapped[bool]
 
 
@@ -41,18 +30,18 @@ class PromptVersion(Base):
 
     __tablename__ = "prompt_versions"
     __table_args__ = (
-        ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        CheckConstraint("(selection_id IS NULL) = (digest IS NULL)", name="deletion_has_neither"),
+        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
+        sa.CheckConstraint("(selection_id IS NULL) = (digest IS NULL)", name="deletion_has_neither"),
     )
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)
     selection_id: Mapped[str | None] = mapped_column(IdText)  #: it may be deleted; null for the deletion of the name
-    digest: Mapped[str | None] = mapped_column(String(64))  #: of the content
+    digest: Mapped[str | None] = mapped_column(sa.String(64))  #: of the content
     summary: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    note: Mapped[str | None] = mapped_column(String(500))
-    key_name: Mapped[str | None] = mapped_column(String(100))  #: of the key that made the change
+    note: Mapped[str | None] = mapped_column(sa.String(500))
+    key_name: Mapped[str | None] = mapped_column(sa.String(100))  #: of the key that made the change
     created_at: Mapped[CreatedAt]
 
 
@@ -60,14 +49,14 @@ class PromptContent(Base):
     """What production reads of a version, copied from a result. Versions with equal content share it."""
 
     __tablename__ = "prompt_contents"
-    __table_args__ = (ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[str] = mapped_column(sa.String(64), primary_key=True)
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: a `PromptPart`
     classifier: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    pool_digest: Mapped[str | None] = mapped_column(String(64))  #: null where no prompt finds examples for an input
+    pool_digest: Mapped[str | None] = mapped_column(sa.String(64))  #: null where no prompt finds examples for an input
 
 
 class PromptEvaluation(Base):
@@ -75,15 +64,15 @@ class PromptEvaluation(Base):
 
     __tablename__ = "prompt_evaluations"
     __table_args__ = (
-        ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        Index(None, "owner_id", "name", "id"),
+        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
+        sa.Index(None, "owner_id", "name", "id"),
     )
 
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[int] = mapped_column(sa.BigInteger, sa.Identity(always=True), primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
     name: Mapped[str] = mapped_column(NameText)
-    version: Mapped[int] = mapped_column(Integer)
-    title: Mapped[str | None] = mapped_column(String(200))  #: what the rows are called
+    version: Mapped[int] = mapped_column(sa.Integer)
+    title: Mapped[str | None] = mapped_column(sa.String(200))  #: what the rows are called
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
@@ -93,25 +82,25 @@ class StoredPool(Base):
 
     __tablename__ = "pools"
 
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64))
-    num_rows: Mapped[int] = mapped_column(Integer)
-    data: Mapped[bytes] = mapped_column(LargeBinary)  #: as `PackedPool` has it
+    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    digest: Mapped[str] = mapped_column(sa.String(64))
+    num_rows: Mapped[int] = mapped_column(sa.Integer)
+    data: Mapped[bytes] = mapped_column(sa.LargeBinary)  #: as `PackedPool` has it
 
 
 class PromptPool(Base):
     """A copy of a pool for the versions of a name. `PromptContent.pool_digest` names it."""
 
     __tablename__ = "prompt_pools"
-    __table_args__ = (ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    num_rows: Mapped[int] = mapped_column(Integer)
-    first_added: Mapped[int] = mapped_column(Integer)
+    digest: Mapped[str] = mapped_column(sa.String(64), primary_key=True)
+    num_rows: Mapped[int] = mapped_column(sa.Integer)
+    first_added: Mapped[int] = mapped_column(sa.Integer)
     """Number from which added rows are counted: that of the rows of the dataset."""
-    data: Mapped[bytes] = mapped_column(LargeBinary)
+    data: Mapped[bytes] = mapped_column(sa.LargeBinary)
 
 
 class PromptExample(Base):
@@ -119,14 +108,14 @@ class PromptExample(Base):
 
     __tablename__ = "prompt_examples"
     __table_args__ = (
-        ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        CheckConstraint("(text IS NULL) = (label IS NULL)", name="text_has_label"),
+        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
+        sa.CheckConstraint("(text IS NULL) = (label IS NULL)", name="text_has_label"),
     )
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
-    row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    since: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)  #: first version
-    until: Mapped[int | None] = mapped_column(Integer)  #: first version without it; null for none
-    text: Mapped[str | None] = mapped_column(Text)
-    label: Mapped[str | None] = mapped_column(Text)
+    row: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)
+    since: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)  #: first version
+    until: Mapped[int | None] = mapped_column(sa.Integer)  #: first version without it; null for none
+    text: Mapped[str | None] = mapped_column(sa.Text)
+    label: Mapped[str | None] = mapped_column(sa.Text)

@@ -4,25 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    CheckConstraint,
-    Computed,
-    DateTime,
-    Double,
-    ForeignKey,
-    Identity,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Text,
-    false,
-    func,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -56,19 +38,19 @@ UNDER_WAY = tuple(status.value for status in (Status.QUEUED, *sorted(LEASED)))
 """Statuses of what is queued or running."""
 
 
-Stamp = Annotated[datetime, mapped_column(DateTime(timezone=True))]
-CreatedAt = Annotated[datetime, mapped_column(DateTime(timezone=True), server_default=func.now())]
+Stamp = Annotated[datetime, mapped_column(sa.DateTime(timezone=True))]
+CreatedAt = Annotated[datetime, mapped_column(sa.DateTime(timezone=True), server_default=sa.func.now())]
 
-IdText = String(40, collation="C")
+IdText = sa.String(40, collation="C")
 """Prefixed ULIDs. The collation is byte order, so an index lists ids in order of creation."""
 
-OwnerText = String(100)
+OwnerText = sa.String(100)
 
 
 class Base(DeclarativeBase):
     """Base of all tables, with one naming convention for constraints and indexes."""
 
-    metadata = MetaData(
+    metadata = sa.MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
             "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -84,24 +66,24 @@ class Dataset(Base):
 
     __tablename__ = "datasets"
     __table_args__ = (
-        CheckConstraint("num_rows > 0", name="not_empty"),
-        CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
-        Index(None, "owner_id", "id"),
-        Index(None, "owner_id", "sha256"),
+        sa.CheckConstraint("num_rows > 0", name="not_empty"),
+        sa.CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
+        sa.Index(None, "owner_id", "id"),
+        sa.Index(None, "owner_id", "sha256"),
     )
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
-    name: Mapped[str | None] = mapped_column(String(200))
-    sha256: Mapped[str] = mapped_column(String(64))
-    format: Mapped[str] = mapped_column(String(20))
-    num_rows: Mapped[int] = mapped_column(Integer)
-    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of its rows, in UTF-8
+    name: Mapped[str | None] = mapped_column(sa.String(200))
+    sha256: Mapped[str] = mapped_column(sa.String(64))
+    format: Mapped[str] = mapped_column(sa.String(20))
+    num_rows: Mapped[int] = mapped_column(sa.Integer)
+    num_bytes: Mapped[int] = mapped_column(sa.BigInteger, default=0, server_default="0")  #: of its rows, in UTF-8
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Columns and dialect of the file; null for rows that were in no file."""
-    is_kept: Mapped[bool] = mapped_column(server_default=false())
+    is_kept: Mapped[bool] = mapped_column(server_default=sa.false())
     """Whether the owner stored it by itself, so that it stays when no job uses it."""
     report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
     created_at: Mapped[CreatedAt]
@@ -111,12 +93,12 @@ class Example(Base):
     """One row of a dataset. `row` is the number of the data row in the upload, counted from 0."""
 
     __tablename__ = "examples"
-    __table_args__ = (CheckConstraint("row >= 0", name="row_not_negative"),)
+    __table_args__ = (sa.CheckConstraint("row >= 0", name="row_not_negative"),)
 
-    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
-    row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    text: Mapped[str] = mapped_column(Text)
-    label: Mapped[str] = mapped_column(Text)
+    dataset_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(sa.Text)
+    label: Mapped[str] = mapped_column(sa.Text)
 
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
@@ -131,53 +113,53 @@ class Job(Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
-        CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
-        CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
-        CheckConstraint(
+        sa.CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
+        sa.CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
+        sa.CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
+        sa.CheckConstraint(
             "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
         ),
-        CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
-        Index(None, "owner_id", "id"),
-        Index(None, "owner_id", "status", "id"),
-        Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=text("status = 'queued'")),
+        sa.CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
+        sa.Index(None, "owner_id", "id"),
+        sa.Index(None, "owner_id", "status", "id"),
+        sa.Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=sa.text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
-        Index("ix_jobs_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
-        Index(None, "dataset_id"),
-        Index(None, "test_dataset_id"),
+        sa.Index("ix_jobs_held", "id", postgresql_where=sa.text("status IN ('running', 'cancelling')")),
+        sa.Index(None, "dataset_id"),
+        sa.Index(None, "test_dataset_id"),
     )
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
-    name: Mapped[str | None] = mapped_column(String(200))
-    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
-    test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
+    name: Mapped[str | None] = mapped_column(sa.String(200))
+    dataset_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("datasets.id"))
+    test_dataset_id: Mapped[str | None] = mapped_column(IdText, sa.ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    model: Mapped[str | None] = mapped_column(Text, Computed("spec ->> 'model'::text", persisted=True))
+    model: Mapped[str | None] = mapped_column(sa.Text, sa.Computed("spec ->> 'model'::text", persisted=True))
     """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
-    num_labels: Mapped[int | None] = mapped_column(Integer)  #: of a selection, without those that it leaves out
-    reserved_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    num_labels: Mapped[int | None] = mapped_column(sa.Integer)  #: of a selection, without those that it leaves out
+    reserved_bytes: Mapped[int] = mapped_column(sa.BigInteger, server_default="0")
     """Size of the spec (bytes)."""
-    request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log
-    warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    request_id: Mapped[str | None] = mapped_column(sa.String(64))  #: of the submission, for the worker's log
+    warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=sa.text("'[]'::jsonb"))
 
-    status: Mapped[str] = mapped_column(String(20), server_default="queued")
-    phase: Mapped[str | None] = mapped_column(String(20))
+    status: Mapped[str] = mapped_column(sa.String(20), server_default="queued")
+    phase: Mapped[str | None] = mapped_column(sa.String(20))
     progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     partial: Mapped[bool | None]
-    stop_reason: Mapped[str | None] = mapped_column(String(20))
+    stop_reason: Mapped[str | None] = mapped_column(sa.String(20))
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     figures: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Of a selection with a result: its headlines. A list reads them of each, and a result may have megabytes."""
     provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    dtype: Mapped[str | None] = mapped_column(String(20))
-    digest: Mapped[str | None] = mapped_column(String(64))
+    dtype: Mapped[str | None] = mapped_column(sa.String(20))
+    digest: Mapped[str | None] = mapped_column(sa.String(64))
 
-    attempt: Mapped[int] = mapped_column(Integer, server_default="0")
-    holder: Mapped[str | None] = mapped_column(String(32))
-    crashes: Mapped[int] = mapped_column(Integer, server_default="0")
+    attempt: Mapped[int] = mapped_column(sa.Integer, server_default="0")
+    holder: Mapped[str | None] = mapped_column(sa.String(32))
+    crashes: Mapped[int] = mapped_column(sa.Integer, server_default="0")
     lease_until: Mapped[Stamp | None]
-    not_before: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
+    not_before: Mapped[datetime] = mapped_column(sa.DateTime(timezone=True), server_default=sa.func.now())
 
     created_at: Mapped[CreatedAt]
     queued_at: Mapped[CreatedAt]
@@ -192,12 +174,12 @@ class Event(Base):
     """One event. Ids increase in order of insertion."""
 
     __tablename__ = "events"
-    __table_args__ = (Index(None, "job_id", "id"),)
+    __table_args__ = (sa.Index(None, "job_id", "id"),)
 
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"))
+    id: Mapped[int] = mapped_column(sa.BigInteger, sa.Identity(always=True), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"))
     at: Mapped[CreatedAt]
-    type: Mapped[str] = mapped_column(String(30))
+    type: Mapped[str] = mapped_column(sa.String(30))
     data: Mapped[dict[str, Any]] = mapped_column(JSONB)
 
 
@@ -210,11 +192,11 @@ class StoredCheckpoint(Base):
 
     __tablename__ = "checkpoints"
 
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
-    attempt: Mapped[int] = mapped_column(Integer)
-    phase: Mapped[str] = mapped_column(String(20))
-    step: Mapped[int] = mapped_column(Integer)
-    data: Mapped[bytes] = mapped_column(LargeBinary)
+    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(sa.Integer)
+    phase: Mapped[str] = mapped_column(sa.String(20))
+    step: Mapped[int] = mapped_column(sa.Integer)
+    data: Mapped[bytes] = mapped_column(sa.LargeBinary)
     best: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     created_at: Mapped[CreatedAt]
 
@@ -224,7 +206,7 @@ class Report(Base):
 
     __tablename__ = "reports"
 
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
@@ -234,7 +216,7 @@ class StoredClassifier(Base):
 
     __tablename__ = "classifiers"
 
-    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
@@ -246,9 +228,9 @@ class ApiKey(Base):
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
-    name: Mapped[str] = mapped_column(String(100))
-    prefix: Mapped[str] = mapped_column(String(20))
-    sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(sa.String(100))
+    prefix: Mapped[str] = mapped_column(sa.String(20))
+    sha256: Mapped[str] = mapped_column(sa.String(64), unique=True)
     created_at: Mapped[CreatedAt]
     expires_at: Mapped[Stamp | None]
     revoked_at: Mapped[Stamp | None]
@@ -259,14 +241,14 @@ class IdempotencyKey(Base):
     """An answer by owner and key. It outlives its job, so there is no foreign key."""
 
     __tablename__ = "idempotency_keys"
-    __table_args__ = (Index(None, "created_at"),)
+    __table_args__ = (sa.Index(None, "created_at"),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
-    key: Mapped[str] = mapped_column(String(255), primary_key=True)
-    body_sha256: Mapped[str] = mapped_column(String(64))
+    key: Mapped[str] = mapped_column(sa.String(255), primary_key=True)
+    body_sha256: Mapped[str] = mapped_column(sa.String(64))
     job_id: Mapped[str] = mapped_column(IdText)
     # JSON instead of JSONB, because JSONB loses the order of keys and a replayed answer must be identical.
-    answer: Mapped[dict[str, Any]] = mapped_column(JSON)
+    answer: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
     created_at: Mapped[CreatedAt]
 
 
@@ -275,6 +257,6 @@ class StoredCounter(Base):
 
     __tablename__ = "counters"
 
-    name: Mapped[str] = mapped_column(String(40), primary_key=True)
-    label: Mapped[str] = mapped_column(String(40), primary_key=True)
-    value: Mapped[float] = mapped_column(Double)
+    name: Mapped[str] = mapped_column(sa.String(40), primary_key=True)
+    label: Mapped[str] = mapped_column(sa.String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(sa.Double)
