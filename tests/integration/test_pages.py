@@ -194,13 +194,13 @@ def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestC
 def test_page_and_report_show_the_figures_of_the_result(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded(make_reported())
     addresses = (f"/pages/selections/{selection_id}", f"/selections/{selection_id}/report")
-    figure = "{support_examples,0,test,accuracy}"
+    figure = "{tested,3,test,accuracy}"
     read = "SELECT result #>> CAST(:path AS text[]) FROM reports WHERE job_id = :id"
     page = client.get(addresses[0], headers=FRAGMENT).text
     assert re.search(r'"probably" class="trouble">billing 94\s*%</td>', page)
     assert "judged by 200 test rows" in page
     before = join_percent(show_share(float(run_sql(selections.database, read, path=figure, id=selection_id)), 200))
-    wanted = ("<strong>12\xa0%</strong>", "the prompt 12.")
+    wanted = ("<strong>12\xa0%</strong>", "(25 of 200 test texts)")
     for address, figure_of_page in zip(addresses, wanted, strict=True):
         shown = client.get(address, headers=FRAGMENT).text
         assert before in shown
