@@ -50,10 +50,9 @@ def test_report_is_written_where_the_user_expects_it(
 
 def test_report_that_is_there_is_replaced_only_on_request(result: Path) -> None:
     made = result.with_suffix(".html")
-    made.write_text("with the wrong texts, by lens select --report")
-    refusal = report(result).exception
-    assert str(refusal) == f"{made} exists; name another file, or add --overwrite to replace it"
-    assert made.read_text() == "with the wrong texts, by lens select --report"
+    made.write_text("of lens select --report")
+    assert str(report(result).exception) == f"{made} exists; name another file, or add --overwrite to replace it"
+    assert made.read_text() == "of lens select --report"
     assert report(result, "--overwrite").exit_code == 0
     assert made.read_text("utf-8") == HTML
 

@@ -231,16 +231,6 @@ def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
         assert (str(row["input_error"]), str(row["input_input_error"])) == ("1", "2")
 
 
-@pytest.mark.parametrize("written_as", FORMATS)
-def test_column_whose_new_name_is_taken_gets_another(written_as: str, bench: Workbench) -> None:
-    path = bench.folder / "new.csv"
-    path.write_text("text,input_label,label\nSunny,a,b\n")
-    paths = bench.paths(path, f"predictions.{written_as}")
-    bench.run(paths)
-    (row,) = read_output(paths.output)
-    assert (row["input_label"], row["input_input_label"]) == ("a", "b")
-
-
 def test_cut_texts_are_counted(bench: Workbench) -> None:
     CLASSIFIER.model_copy(update={"most_tokens": 20}).save(bench.folder / "classifier.json")
     paths = bench.paths(bench.write(["Sunny", "word " * 40]))

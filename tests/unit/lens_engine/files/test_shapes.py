@@ -273,40 +273,22 @@ def test_bad_inline_example_is_refused_with_row(item: dict[str, object], field: 
 
 
 @pytest.mark.parametrize(
-    ("columns", "field", "told"),
+    ("named", "field", "told"),
     [
-        (
-            Named("txt", "Labl"),
-            "text_column",
-            "columns named 'txt' and 'Labl'; columns found: 'text', 'label', 'at'; did you "
-            "mean 'text' and 'label'? (text_column)",
-        ),
-        (
-            Named("text", "lable"),
-            "label_column",
-            "column named 'lable'; columns found: 'text', 'label', 'at'; did you mean 'label'? (label_column)",
-        ),
-        (
-            Named("text", "at.plaec"),
-            "label_column",
-            "column named 'at.plaec'; columns found: 'text', 'label', 'at'; name one "
-            "of the columns found (text_column, label_column)",
-        ),
+        (("txt", "Labl"), "text_column", "did you mean 'text' and 'label'? (text_column)"),
+        (("text", "lable"), "label_column", "did you mean 'label'? (label_column)"),
+        (("text", "at.plaec"), "label_column", "name one of the columns found (text_column, label_column)"),
     ],
 )
-def test_column_that_no_row_has_is_one_fault(tmp_path: Path, columns: Named, field: str, told: str) -> None:
+def test_column_that_no_row_has_is_one_fault(tmp_path: Path, named: tuple[str, str], field: str, told: str) -> None:
     rows = [{"text": f"{number}", "label": "x", "at": {"place": "y"}} for number in range(30)]
-    refusals = list[InvalidDataset]()
-    for content in ("".join(f"{json.dumps(row)}\n" for row in rows), json.dumps(rows)):
-        (tmp_path / "upload").write_text(content)
-        with pytest.raises(InvalidDataset) as refusal:
-            parse_dataset(tmp_path / "upload", ParsingLimits(), columns=columns)
-        refusals.append(refusal.value)
-    with pytest.raises(InvalidDataset) as refusal:
-        parse_inline(rows, ParsingLimits(), columns=columns)
-    for one in (*refusals, refusal.value):
-        there = "there are no " if " and " in told[:25] else "there is no "
-        assert (str(one), one.field, one.problems) == (f"{there}{told}", field, ())
+    with pytest.raises(InvalidDataset) as of_file:
+        read(tmp_path, lines(rows), OWN, *named)
+    with pytest.raises(InvalidDataset) as of_body:
+        parse_inline(rows, OWN, columns=Named(*named))
+    for one in (of_file.value, of_body.value):
+        assert str(one).endswith(f"; columns found: 'text', 'label', 'at'; {told}")
+        assert (one.field, one.problems) == (field, ())
 
 
 # A folder for all examples of one test is enough: each example overwrites the upload.
