@@ -16,15 +16,7 @@ from app.prompts.service import Change, Condition
 from app.store.services import Services
 from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.error_handlers import mark_code
-from lens_engine.prompt.wording import (
-    describe_seconds,
-    end_sentence,
-    shorten,
-    show_count,
-    show_percent,
-    show_right,
-    show_share,
-)
+from lens_engine.prompt import wording
 from lens_engine.show.documents import join_percent, make_environment
 
 _GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
@@ -45,20 +37,20 @@ def _environment() -> Environment:
     environment.filters |= {
         "time": _write_time,
         "moment": lambda moment: _write_time(moment, "%Y-%m-%d %H:%M:%S"),
-        "seconds": describe_seconds,
+        "seconds": wording.describe_seconds,
         "duration": describe_duration,
         "span": describe_span,
         "is_guess": is_guess,
         "is_correction": lambda note: note.endswith(CORRECTED),
-        "shorten": shorten,
+        "shorten": wording.shorten,
         "stem": _write_stem,
-        "share": lambda share, n: join_percent(show_share(share, n)),
-        "right": lambda share, n: join_percent(show_right(share, n)),
-        "percent": lambda share: join_percent(f"{show_percent(share)} %"),
-        "sentence": end_sentence,
+        "share": lambda share, n: join_percent(wording.show_share(share, n)),
+        "right": lambda share, n: join_percent(wording.show_right(share, n)),
+        "percent": lambda share: join_percent(f"{wording.show_percent(share)} %"),
+        "sentence": wording.end_sentence,
         "code": lambda text: Markup(mark_code(text)),
     }
-    environment.globals |= {"count": show_count}
+    environment.globals |= {"count": wording.show_count}
     return environment
 
 
@@ -115,7 +107,7 @@ def is_guess(note: str) -> bool:
 def describe_duration(seconds: float) -> str:
     """A length of time in whole minutes or hours."""
     minutes = _minutes(seconds)
-    return show_count(minutes, "minute") if minutes < 120 else show_count(round(minutes / 60), "hour")
+    return wording.show_count(minutes, "minute") if minutes < 120 else wording.show_count(round(minutes / 60), "hour")
 
 
 def describe_span(lasts: tuple[float, float], limit: float | None) -> str:
@@ -130,7 +122,7 @@ def describe_span(lasts: tuple[float, float], limit: float | None) -> str:
         return f"about {describe_duration(limit)}"
     most = most if limit is None else min(most, limit)
     first, last = _minutes(least), _minutes(most)
-    return f"about {describe_duration(most)}" if first == last else f"{first} to {show_count(last, 'minute')}"
+    return f"about {describe_duration(most)}" if first == last else f"{first} to {wording.show_count(last, 'minute')}"
 
 
 def _minutes(seconds: float) -> int:

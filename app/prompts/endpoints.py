@@ -7,21 +7,10 @@ from starlette.responses import JSONResponse
 
 from app.answers.answers import answer_known
 from app.answers.indexes import Indexes, IndexesDep
-from app.prompts import service
+from app.prompts import schemas, service
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.parameters import READ, ChangeDep, NameDep, RowDep, TurnDep
-from app.prompts.schemas import (
-    MOST_ADDED,
-    ExamplesBody,
-    Note,
-    PromptBody,
-    PromptExampleOut,
-    PromptExamplePage,
-    PromptHistory,
-    PromptPage,
-    PromptVersionOut,
-)
 from app.prompts.service import present
 from app.selections.dataset_endpoints import STORED, STORED_DATASET, answer_stored
 from app.selections.datasets import DatasetOut
@@ -37,25 +26,27 @@ router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE
 
 _NO_POOL = "The prompts of this name find no examples for an input."
 
-BodyDep = Annotated[PromptBody, Depends(json_body(PromptBody))]
-ExamplesDep = Annotated[ExamplesBody, Depends(json_body(ExamplesBody, most_objects=MOST_CONTAINERS + MOST_ADDED))]
+BodyDep = Annotated[schemas.PromptBody, Depends(json_body(schemas.PromptBody))]
+ExamplesDep = Annotated[
+    schemas.ExamplesBody, Depends(json_body(schemas.ExamplesBody, most_objects=MOST_CONTAINERS + schemas.MOST_ADDED))
+]
 
 
 @router.get("", response_description="One page of names.", responses=refusals(400, 401, 503))
-def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptPage:
+def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> schemas.PromptPage:
     """List your names with their current versions."""
     found, cursor = page.cut(repository.list_names(session, owner, page.last_id, page.limit), lambda one: one.name)
-    return PromptPage(items=list(map(present, found)), next=cursor)
+    return schemas.PromptPage(items=list(map(present, found)), next=cursor)
 
 
 @router.put(
     "/{name}",
-    response_model=PromptVersionOut,
+    response_model=schemas.PromptVersionOut,
     response_description="The version that the name has now.",
     responses={
         200: sends("ETag"),
         201: {
-            "model": PromptVersionOut,
+            "model": schemas.PromptVersionOut,
             "description": "The version of a new name.",
             **sends("ETag", "Location"),
         },
@@ -65,7 +56,7 @@ def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptP
             is_conflict_brief=True,
         ),
     },
-    openapi_extra=takes_json(PromptBody),
+    openapi_extra=takes_json(schemas.PromptBody),
 )
 def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
     """Publish what a selection found as the next version of a prompt, or take up an earlier version again.
@@ -79,7 +70,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
 
 @router.get(
     "/{name}",
-    response_model=PromptVersionOut,
+    response_model=schemas.PromptVersionOut,
     response_description="The version that the name has now.",
     responses=READ,
 )
@@ -106,18 +97,18 @@ def delete_prompt(change: ChangeDep) -> None:
 
 
 @router.get("/{name}/versions", response_description="One page of versions.", responses=refusals(400, 401, 404, 503))
-def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptHistory:
+def list_prompt_versions(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> schemas.PromptHistory:
     """List the versions of a name, newest first."""
     service.get(session, owner, name)
     before = read_last_number(page.last_id, 9, "cursor", "versions")
     found = [present(one) for one in repository.list_versions(session, owner, name, before, page.limit)]
     items, cursor = page.cut(found, lambda one: one.version)
-    return PromptHistory(items=items, next=cursor)
+    return schemas.PromptHistory(items=items, next=cursor)
 
 
 @router.get(
     "/{name}/examples",
-    response_model=PromptExamplePage,
+    response_model=schemas.PromptExamplePage,
     response_description="One page of rows.",
     responses=READ,
 )
@@ -146,24 +137,25 @@ def list_prompt_examples(
 
 def _show_page(
     found: CurrentVersion, indexes: Indexes, page: Page, last: int | None, first_added: int | None
-) -> PromptExamplePage:
+) -> schemas.PromptExamplePage:
     """
     Args:
         first_added: number from which added rows are counted; None without a pool.
     """
     if found.pool is None or first_added is None:
-        return PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
+        return schemas.PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
     pool = indexes.load(found.pool.source)
     rows, cursor = page.cut([row for row in pool.rows if last is None or row.row > last], lambda one: one.row)
     items = [
-        PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added) for one in rows
+        schemas.PromptExampleOut(row=one.row, text=one.text, label=one.label, added=one.row >= first_added)
+        for one in rows
     ]
-    return PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=cursor)
+    return schemas.PromptExamplePage(**found.about, pool_rows=len(pool.rows), items=items, next=cursor)
 
 
 @router.post(
     "/{name}/examples",
-    response_model=PromptVersionOut,
+    response_model=schemas.PromptVersionOut,
     response_description="The version that the name has now.",
     responses={
         200: sends("ETag"),
@@ -172,7 +164,7 @@ def _show_page(
             conflict=f"{_NO_POOL} Or a row contradicts one of the pool, which `errors` names.",
         ),
     },
-    openapi_extra=takes_json(ExamplesBody),
+    openapi_extra=takes_json(schemas.ExamplesBody),
 )
 def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: ExamplesDep, _: TurnDep) -> Response:
     """Add labelled rows to the pool of a name. The next prompt may show them; a classifier does not learn from them.
@@ -186,7 +178,7 @@ def add_prompt_examples(change: ChangeDep, indexes: IndexesDep, body: ExamplesDe
 
 @router.delete(
     "/{name}/examples/{row}",
-    response_model=PromptVersionOut,
+    response_model=schemas.PromptVersionOut,
     response_description="The version that the name has now.",
     responses={
         200: sends("ETag"),
@@ -198,7 +190,7 @@ def take_prompt_example_out(
     indexes: IndexesDep,
     row: RowDep,
     _: TurnDep,
-    note: Annotated[Note | None, Query(description="Why it is taken out, for the history of the name.")] = None,
+    note: Annotated[schemas.Note | None, Query(description="Why it is taken out, for the history of the name.")] = None,
 ) -> Response:
     """Take a row out of the pool of a name. No later prompt shows it. The change is a version of the name."""
     return _answer(PoolChange(change, indexes).take_out(row, note))

@@ -6,20 +6,9 @@ from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
 
 from app.ids import encode_cursor, path_of
-from app.selections import service, submission
+from app.selections import schemas, service, submission
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import KeyDep, Upload, receive
-from app.selections.schemas import (
-    EventOut,
-    EventPage,
-    JobState,
-    QueueOut,
-    SelectionOut,
-    SelectionPage,
-    present,
-    retry_after,
-    summarise,
-)
 from app.selections.submission_schemas import EXAMPLE_SPEC, EXAMPLE_SUBMISSION, SelectionSpec, SubmissionBody
 from app.store.queue import JobId
 from app.store.services import Services, enqueueing
@@ -57,13 +46,13 @@ def _refusals(conflict: str) -> dict[int | str, dict[str, Any]]:
 
 
 def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": SelectionOut, "description": description}}
+    return {200: {"model": schemas.SelectionOut, "description": description}}
 
 
 @router.post(
     "/selections",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
+    response_model=schemas.SelectionOut,
     response_description="The queued selection. `Location` is its address.",
     responses={
         202: sends("Location", "Retry-After", "Idempotent-Replayed"),
@@ -93,21 +82,21 @@ def submit_selection(
 
 @router.get(
     "/selections",
-    response_model=SelectionPage,
+    response_model=schemas.SelectionPage,
     response_description="One page of selections.",
     responses=refusals(400, 401, 503),
 )
 def list_selections(services: ServicesDep, owner: OwnerDep, page: PageDep, status: StatusParameter = None) -> Response:
     """List your selections, newest first."""
     found = service.list_page(services, owner, page, status)
-    shown = SelectionPage(items=[summarise(one) for one in found.jobs], next=found.next)
+    shown = schemas.SelectionPage(items=[schemas.summarise(one) for one in found.jobs], next=found.next)
     # FastAPI would validate every item again.
     return Response(shown.model_dump_json(), media_type="application/json")
 
 
 @router.get(
     "/selections/{selection_id}",
-    response_model=SelectionOut,
+    response_model=schemas.SelectionOut,
     response_description="The selection. Until it has ended, `Retry-After` says when to ask again.",
     responses={200: sends("ETag", "Retry-After"), **not_modified("Retry-After"), **refusals(400, 401, 404, 503)},
 )
@@ -120,17 +109,17 @@ def get_selection(
             state = service.get_state(session, owner, selection_id)
             etag = _make_etag(state, service.find_place(services, session, state))
             if is_known(if_none_match, etag):
-                waiting = retry_after(services.settings, state.status, state.progress)
+                waiting = schemas.retry_after(services.settings, state.status, state.progress)
                 return answer_unchanged(etag, {**REVALIDATED, **waiting})
         job = service.get(session, owner, selection_id)
-        state = JobState.of(job)
+        state = schemas.JobState.of(job)
         place = service.find_place(services, session, state)
-        shown = present(job, place)
-    waiting = retry_after(services.settings, state.status, state.progress)
+        shown = schemas.present(job, place)
+    waiting = schemas.retry_after(services.settings, state.status, state.progress)
     return answer_with_etag(_make_etag(state, place), shown, {**REVALIDATED, **waiting})
 
 
-def _make_etag(state: JobState, place: QueueOut | None) -> str:
+def _make_etag(state: schemas.JobState, place: schemas.QueueOut | None) -> str:
     return make_etag("selection", state.version, repr(place))
 
 
@@ -139,21 +128,21 @@ def _make_etag(state: JobState, place: QueueOut | None) -> str:
     response_description="One page of events.",
     responses=refusals(400, 401, 404, 503),
 )
-def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
+def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> schemas.EventPage:
     """List the events of a selection, oldest first."""
     service.get(session, owner, selection_id)
     after = read_last_number(page.last_id, _MOST_DIGITS, "cursor", "events") or 0
     found = service.list_events(session, selection_id, after, page.limit)
-    items = [EventOut.model_validate(event) for event in found[: page.limit]]
+    items = [schemas.EventOut.model_validate(event) for event in found[: page.limit]]
     last_id = str(items[-1].id) if items else page.last_id
     follow = None if last_id is None else encode_cursor(last_id)
-    return EventPage(items=items, next=follow if len(found) > page.limit else None, follow=follow)
+    return schemas.EventPage(items=items, next=follow if len(found) > page.limit else None, follow=follow)
 
 
 @router.post(
     "/selections/{selection_id}/cancel",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
+    response_model=schemas.SelectionOut,
     response_description="The selection: cancelled if it was queued, cancelling if it was running.",
     responses={
         **_unchanged("The selection was already cancelled or cancelling."),
@@ -169,7 +158,7 @@ def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
 @router.post(
     "/selections/{selection_id}/retry",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
+    response_model=schemas.SelectionOut,
     response_description="The selection, queued again.",
     responses=_refusals("The selection has not failed."),
 )
@@ -185,7 +174,7 @@ def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: 
 @router.post(
     "/selections/{selection_id}/resume",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
+    response_model=schemas.SelectionOut,
     response_description="The selection, queued again.",
     responses={
         **_unchanged("The selection was already queued or running."),
@@ -215,7 +204,7 @@ def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
 
 
 def _show(job: Job, code: int = status.HTTP_200_OK) -> JSONResponse:
-    return JSONResponse(present(job).model_dump(mode="json"), code)
+    return JSONResponse(schemas.present(job).model_dump(mode="json"), code)
 
 
 def _enqueue(services: Services, job: Job) -> Response:

@@ -6,20 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.classifier.heads import (
-    PROMPTS_HEAD_KINDS,
-    ArgmaxHead,
-    EmbeddingsHead,
-    PriorHead,
-    PromptsHead,
-    PromptsHeadKind,
-    StatesHead,
-    as_rows,
-    log_label_shares,
-    mean_within_labels,
-    pool_log_probs,
-    prior_biases,
-)
+from lens_engine.classifier import heads
 from lens_engine.classifier.quality import gold_losses, standard_error
 from lens_engine.classifier.regression import (
     EMBEDDINGS_INVERSE_L2,
@@ -50,7 +37,7 @@ def can_fit_states(num_rows: int, num_labels: int) -> bool:
 class FittedHead(NamedTuple):
     """A head, and what it says of the rows that it was fitted on, each without its fold."""
 
-    head: PromptsHead | StatesHead
+    head: heads.PromptsHead | heads.StatesHead
     held_out: FloatArray  #: class_log_probs  # [rows, labels]
 
 
@@ -63,7 +50,7 @@ def fit_prompts_head(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArr
         label_log_probs: `[1, rows, labels]` on the fit rows.
         gold: `[rows]`, index of each row's label.
     """
-    fitted = [fit_head(kind, label_log_probs, gold) for kind in PROMPTS_HEAD_KINDS]
+    fitted = [fit_head(kind, label_log_probs, gold) for kind in heads.PROMPTS_HEAD_KINDS]
     losses = [gold_losses(one.held_out, gold) for one in fitted]
     return fitted[first_within_an_error(losses)]
 
@@ -83,7 +70,7 @@ def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
     return bool(differences.mean() <= standard_error(differences))
 
 
-def fit_head(kind: PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
+def fit_head(kind: heads.PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
     """Fit a head on labelled rows, and cross-validate it.
 
     Args:
@@ -114,7 +101,7 @@ def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num
     if len(gold) < _FEW_ROWS:
         held_out = hold_out(gold, num_labels, predict)
     regression = fit_standardised(states[place], gold, num_labels, best)
-    head = StatesHead(
+    head = heads.StatesHead(
         layer=layers[place[0]],
         pooling=POOLINGS[place[1]],
         weights=tuple(map(round_numbers, regression.weights)),
@@ -147,7 +134,7 @@ def _choose_states(states: States, gold: IndexArray, num_labels: int) -> tuple[t
 
 def fit_embeddings_head(
     vectors: NDArray[np.float32], gold: IndexArray, num_labels: int, embedder: EmbedderRecord
-) -> tuple[EmbeddingsHead, FloatArray]:
+) -> tuple[heads.EmbeddingsHead, FloatArray]:
     """Fit logistic regression on sentence embeddings; the strength of L2 is the best by cross-validation.
 
     Args:
@@ -160,7 +147,7 @@ def fit_embeddings_head(
     held_out = {c: _hold_out_regression(vectors, gold, num_labels, c) for c in EMBEDDINGS_INVERSE_L2}
     best = min(held_out, key=lambda c: float(gold_losses(held_out[c], gold).mean()))
     regression = fit_standardised(vectors, gold, num_labels, best)
-    head = EmbeddingsHead(
+    head = heads.EmbeddingsHead(
         embedder=embedder,
         weights=tuple(map(round_numbers, regression.weights)),
         intercepts=round_numbers(regression.intercepts),
@@ -186,24 +173,24 @@ def fit_words_weight(by_states: FloatArray, by_words: FloatArray, gold: IndexArr
         by_words: the same of the bag of words.
         gold: `[rows]`, index of each row's label.
     """
-    pools = {weight: pool_log_probs(by_states, by_words, weight) for weight in _WORDS_WEIGHTS}
+    pools = {weight: heads.pool_log_probs(by_states, by_words, weight) for weight in _WORDS_WEIGHTS}
     best = min(pools, key=lambda weight: float(gold_losses(pools[weight], gold).mean()))
     return best, pools[best]
 
 
-def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:
-    return ArgmaxHead(temperature=_fit_temperature(mean_within_labels(label_log_probs), gold))
+def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> heads.ArgmaxHead:
+    return heads.ArgmaxHead(temperature=_fit_temperature(heads.mean_within_labels(label_log_probs), gold))
 
 
-def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> PriorHead:
-    biases = prior_biases(label_log_probs, log_label_shares(gold, label_log_probs.shape[2]))
-    corrected = mean_within_labels(label_log_probs + biases[:, None, :])
-    return PriorHead(biases=as_rows(biases), temperature=_fit_temperature(corrected, gold))
+def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> heads.PriorHead:
+    biases = heads.prior_biases(label_log_probs, heads.log_label_shares(gold, label_log_probs.shape[2]))
+    corrected = heads.mean_within_labels(label_log_probs + biases[:, None, :])
+    return heads.PriorHead(biases=heads.as_rows(biases), temperature=_fit_temperature(corrected, gold))
 
 
-_Fit = Callable[[LabelLogProbs | FloatArray, IndexArray], PromptsHead]
+_Fit = Callable[[LabelLogProbs | FloatArray, IndexArray], heads.PromptsHead]
 
-_FITS: dict[PromptsHeadKind, _Fit] = {"argmax": _fit_argmax, "prior": _fit_prior}
+_FITS: dict[heads.PromptsHeadKind, _Fit] = {"argmax": _fit_argmax, "prior": _fit_prior}
 
 
 def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:

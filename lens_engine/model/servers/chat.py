@@ -21,18 +21,10 @@ from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.model.base import Block, Prefix
 from lens_engine.model.labels import check_distinct
 from lens_engine.model.limits import ASK_FOR_ANSWERS, NO_LABEL, REFUSED, UNFINISHED, mark_floors
+from lens_engine.model.servers import contract
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way, read_said
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
-from lens_engine.model.servers.contract import (
-    NO_LOG_PROB,
-    Parts,
-    ReadBatch,
-    ReadPlan,
-    ServerFacts,
-    check_log_probs,
-    in_form_of,
-)
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.tokenization import SegmentTokenizer
 from lens_engine.prompt.chat import (
@@ -147,7 +139,7 @@ class ChatServer:
         return f"the {self._client.way.top} most probable tokens, 1"
 
     @property
-    def facts(self) -> ServerFacts:
+    def facts(self) -> contract.ServerFacts:
         return self._client.facts
 
     @property
@@ -187,17 +179,21 @@ class ChatServer:
             self._fitted[key] = ChatTask(fitted, form)
         return self._fitted[key]
 
-    def encode_label_spans(self, label_spans: Sequence[str]) -> list[Parts]:
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[contract.Parts]:
         """Each is read as a whole; `fit_task` sees that none begins another."""
         return [(span,) for span in label_spans]
 
-    def plan(self, label_spans: Sequence[str]) -> ReadPlan:
+    def plan(self, label_spans: Sequence[str]) -> contract.ReadPlan:
         """One read of all label words."""
         check_distinct(label_spans, self.encode_label_spans(label_spans))
-        return ReadPlan(((),), (tuple(label_spans),), tuple(((0, place),) for place in range(len(label_spans))))
+        return contract.ReadPlan(
+            ((),), (tuple(label_spans),), tuple(((0, place),) for place in range(len(label_spans)))
+        )
 
-    def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
-        endings: list[Parts] = [(query,) for query in queries]
+    def encode(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str]
+    ) -> list[tuple[contract.Parts, list[contract.Parts]]]:
+        endings: list[contract.Parts] = [(query,) for query in queries]
         return [(prefix, endings) for prefix in prefixes]
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
@@ -207,12 +203,12 @@ class ChatServer:
         counts = [sum(self._count(own)) for own in texts]
         return [count + _TURN_TOKENS * len(own) for count, own in zip(counts, turns, strict=True)]
 
-    async def answer(self, batch: ReadBatch) -> FloatArray:
+    async def answer(self, batch: contract.ReadBatch) -> FloatArray:
         """As `Server.answer`. Floors are marked, and rows without an answer."""
         found = [await self._read(prompt, batch.wanted) for prompt in batch.prompts]
         return np.array(found, dtype=np.float64)
 
-    async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
+    async def _read(self, prompt: contract.Parts, wanted: contract.Parts) -> FloatArray:
         listed = await self._list_tokens(self.read_prompt(prompt))
         if listed is None:
             return np.full(len(wanted), REFUSED)
@@ -220,7 +216,7 @@ class ChatServer:
         found = {word: [value for token, value in listed.items() if token.strip() == word] for word in wanted}
         values = np.array([np.logaddexp.reduce(found[word]) if found[word] else floor for word in wanted])
         total = np.logaddexp.reduce([*listed.values()])
-        check_log_probs(np.array([*values, total]), self._transport.where)
+        contract.check_log_probs(np.array([*values, total]), self._transport.where)
         is_floor = np.array([not found[word] for word in wanted])
         return mark_floors(values, is_floor).astype(np.float64)
 
@@ -233,7 +229,7 @@ class ChatServer:
             EndpointError: the server gives none.
         """
         where = self._transport.where
-        with in_form_of(self._endpoint.kind, where):
+        with contract.in_form_of(self._endpoint.kind, where):
             choice = await self.complete(turns, logprobs=True, top_logprobs=self._client.way.top)
             if choice is None:
                 return None
@@ -244,7 +240,7 @@ class ChatServer:
                     f"model, or {ASK_FOR_ANSWERS}"
                 )
             listed = {str(one["token"]): float(one["logprob"]) for one in content[0]["top_logprobs"][:_MOST_LISTED]}
-        found = {token: value for token, value in listed.items() if value > NO_LOG_PROB}
+        found = {token: value for token, value in listed.items() if value > contract.NO_LOG_PROB}
         if len(found) < _LEAST_LISTED:
             raise EndpointError(
                 f"{where} gives {len(found)} of the {self._client.way.top} most probable tokens (check: values), so it "
@@ -256,7 +252,7 @@ class ChatServer:
         """As `ChatClient.complete`."""
         return await self._client.complete(turns, sum(self.count_tokens([write_turns(turns)])), fields)
 
-    def read_prompt(self, prompt: Parts) -> list[Turn]:
+    def read_prompt(self, prompt: contract.Parts) -> list[Turn]:
         turns = [read_turns(str(segment)) for segment in prompt]
         if not all(turns):
             raise EndpointError(f"{self._transport.where} is asked by turns of a chat, and this prompt is a text")
@@ -302,8 +298,8 @@ class SampledServer(ChatServer):
     )
     ways = (Way(), Way(system_in_turn=True))
 
-    async def _read(self, prompt: Parts, wanted: Parts) -> FloatArray:
-        with in_form_of(self._endpoint.kind, self._transport.where):
+    async def _read(self, prompt: contract.Parts, wanted: contract.Parts) -> FloatArray:
+        with contract.in_form_of(self._endpoint.kind, self._transport.where):
             choice = await self.complete(self.read_prompt(prompt))
             said = None if choice is None else read_said(choice)
         if said is None:

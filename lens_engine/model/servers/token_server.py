@@ -7,18 +7,9 @@ import numpy as np
 
 from lens_engine.errors import EndpointError, InvalidDataset
 from lens_engine.model.base import Block, Prefix
+from lens_engine.model.servers import contract
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
-from lens_engine.model.servers.contract import (
-    Part,
-    Parts,
-    ReadBatch,
-    ReadPlan,
-    ServerFacts,
-    in_form_of,
-    pick_values,
-    plan_reads,
-)
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.tokenization import SegmentTokenizer, leading_special_tokens
 from lens_engine.prompt.template import Task
@@ -42,7 +33,7 @@ class TokenServer:
     why_alike = "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
 
     def __init__(
-        self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
+        self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: contract.ServerFacts
     ) -> None:
         self.facts = facts
         self._kind = endpoint.kind
@@ -69,29 +60,31 @@ class TokenServer:
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
         return self._tokenizer.encode_spans(label_spans)
 
-    def plan(self, label_spans: Sequence[str]) -> ReadPlan:
-        return plan_reads(label_spans, self.encode_label_spans(label_spans))
+    def plan(self, label_spans: Sequence[str]) -> contract.ReadPlan:
+        return contract.plan_reads(label_spans, self.encode_label_spans(label_spans))
 
-    def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
+    def encode(
+        self, prefixes: Sequence[Prefix], queries: Sequence[str]
+    ) -> list[tuple[contract.Parts, list[contract.Parts]]]:
         """As `Server.encode`."""
-        encoded: dict[bool, list[Parts]] = {}
+        encoded: dict[bool, list[contract.Parts]] = {}
         for is_first in {not prefix for prefix in prefixes}:
             encoded[is_first] = [*self._tokenizer.encode_queries(queries, is_first=is_first)]
             for query, asked in zip(queries, encoded[is_first], strict=True):
                 if not asked:
                     raise InvalidDataset(f"the query {query!r} has no tokens; remove it", field="dataset.text")
-        found: list[Parts] = [*self._tokenizer.encode_prefixes(prefixes)]
+        found: list[contract.Parts] = [*self._tokenizer.encode_prefixes(prefixes)]
         return [(tokens, encoded[not prefix]) for prefix, tokens in zip(prefixes, found, strict=True)]
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._tokenizer.count(segments)
 
-    async def answer(self, batch: ReadBatch) -> FloatArray:
+    async def answer(self, batch: contract.ReadBatch) -> FloatArray:
         """As `Server.answer`."""
-        with in_form_of(self._kind, self._transport.where):
-            return pick_values(batch, await self.ask(batch), self._transport.where)
+        with contract.in_form_of(self._kind, self._transport.where):
+            return contract.pick_values(batch, await self.ask(batch), self._transport.where)
 
-    async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
+    async def ask(self, batch: contract.ReadBatch) -> list[Mapping[contract.Part, float]]:
         """The log-probabilities of each prompt, by token id; they may hold more than the wanted ones.
 
         Raises:
@@ -99,7 +92,7 @@ class TokenServer:
         """
         raise NotImplementedError
 
-    def check_counts(self, batch: ReadBatch, counted: object) -> None:
+    def check_counts(self, batch: contract.ReadBatch, counted: object) -> None:
         """
         Args:
             counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.

@@ -6,25 +6,15 @@ from pydantic import TypeAdapter
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
+from lens_engine.classifier import heads
 from lens_engine.classifier.fitting import fit_head
-from lens_engine.classifier.heads import (
-    PROMPTS_HEAD_KINDS,
-    ArgmaxHead,
-    Head,
-    PriorHead,
-    PromptsHead,
-    PromptsHeadKind,
-    StatesHead,
-    log_label_shares,
-    prior_biases,
-)
 from lens_engine.classifier.quality import RowFigures
 from lens_engine.classifier.regression import cut_folds, fit_regression
 from lens_engine.method.judgement import Judgement
 from lens_engine.method.objective import ProbabilitiesObjective
 from lens_engine.model.limits import NO_LABEL, REFUSED, UNFINISHED
 
-HEADS: TypeAdapter[Head] = TypeAdapter(Head)
+HEADS: TypeAdapter[heads.Head] = TypeAdapter(heads.Head)
 
 
 def draw_log_probs(rows: int = 30, labels: int = 3) -> np.ndarray:
@@ -42,7 +32,7 @@ def make_gold(rows: int = 30, labels: int = 3) -> np.ndarray:
 def test_argmax_predicts_the_most_probable_label_word() -> None:
     log_probs = draw_log_probs()
 
-    class_log_probs = ArgmaxHead().class_log_probs(log_probs)
+    class_log_probs = heads.ArgmaxHead().class_log_probs(log_probs)
 
     assert class_log_probs.argmax(axis=1).tolist() == log_probs[0].argmax(axis=1).tolist()
     np.testing.assert_allclose(np.exp(class_log_probs).sum(axis=1), 1.0)
@@ -50,8 +40,8 @@ def test_argmax_predicts_the_most_probable_label_word() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.7, 5.0, 100.0])
-@pytest.mark.parametrize("head", [ArgmaxHead(), PriorHead(biases=((0.3, -1.0, 0.2),))])
-def test_temperature_changes_no_prediction(temperature: float, head: ArgmaxHead | PriorHead) -> None:
+@pytest.mark.parametrize("head", [heads.ArgmaxHead(), heads.PriorHead(biases=((0.3, -1.0, 0.2),))])
+def test_temperature_changes_no_prediction(temperature: float, head: heads.ArgmaxHead | heads.PriorHead) -> None:
     log_probs = draw_log_probs()
     tempered = head.model_copy(update={"temperature": temperature})
 
@@ -62,7 +52,7 @@ def test_temperature_changes_no_prediction(temperature: float, head: ArgmaxHead 
 
 
 def test_prior_adds_its_biases() -> None:
-    head = PriorHead(biases=((0.0, np.log(3.0)),))
+    head = heads.PriorHead(biases=((0.0, np.log(3.0)),))
 
     np.testing.assert_allclose(np.exp(head.class_log_probs(np.log([[[0.6, 0.2]]]))), [[0.5, 0.5]])
 
@@ -70,13 +60,13 @@ def test_prior_adds_its_biases() -> None:
 def test_prior_bias_is_log_share_minus_mean() -> None:
     log_probs = np.array([[[-1.0, -2.0], [-3.0, -2.5]]])
 
-    biases = prior_biases(log_probs, np.log([0.75, 0.25]))
+    biases = heads.prior_biases(log_probs, np.log([0.75, 0.25]))
 
     np.testing.assert_allclose(biases, [[np.log(0.75) + 2.0, np.log(0.25) + 2.25]])
 
 
 def test_share_of_an_absent_label_is_not_zero() -> None:
-    np.testing.assert_allclose(np.exp(log_label_shares(np.array([0, 0, 1]), 3)), np.array([2.5, 1.5, 0.5]) / 4.5)
+    np.testing.assert_allclose(np.exp(heads.log_label_shares(np.array([0, 0, 1]), 3)), np.array([2.5, 1.5, 0.5]) / 4.5)
 
 
 @settings(max_examples=15)
@@ -94,13 +84,13 @@ def test_prior_takes_out_any_constant_bias(bias: list[float]) -> None:
 def test_hopeless_label_keeps_a_finite_log_probability() -> None:
     far = np.array([[[0.0, -5000.0]]])
 
-    found = ArgmaxHead().class_log_probs(far)
+    found = heads.ArgmaxHead().class_log_probs(far)
 
     assert np.exp(found[0, 1]) == pytest.approx(1e-6)
 
 
-@pytest.mark.parametrize("kind", PROMPTS_HEAD_KINDS)
-def test_fitted_head_survives_json_to_the_bit(kind: PromptsHeadKind) -> None:
+@pytest.mark.parametrize("kind", heads.PROMPTS_HEAD_KINDS)
+def test_fitted_head_survives_json_to_the_bit(kind: heads.PromptsHeadKind) -> None:
     log_probs = draw_log_probs()
     head = fit_head(kind, log_probs, make_gold()).head
 
@@ -112,7 +102,7 @@ def test_fitted_head_survives_json_to_the_bit(kind: PromptsHeadKind) -> None:
 
 def test_states_head_weighs_and_normalises() -> None:
     weights = ((1.0, 0.0), (0.0, 2.0))
-    head = StatesHead(layer=3, pooling="mean", weights=weights, intercepts=(0.5, 0.0), inverse_l2=0.1)
+    head = heads.StatesHead(layer=3, pooling="mean", weights=weights, intercepts=(0.5, 0.0), inverse_l2=0.1)
 
     found = head.class_log_probs(np.array([[1.0, 3.0]]))
 
@@ -125,8 +115,8 @@ GOLD = np.zeros(5, dtype=np.intp)
 HITS = [False, False, False, True, True]
 
 
-@pytest.mark.parametrize("head", [ArgmaxHead(), PriorHead(biases=((3.0, 0.0),))])
-def test_heads_give_no_answer(head: PromptsHead) -> None:
+@pytest.mark.parametrize("head", [heads.ArgmaxHead(), heads.PriorHead(biases=((3.0, 0.0),))])
+def test_heads_give_no_answer(head: heads.PromptsHead) -> None:
     assert RowFigures.of(head.class_log_probs(SCORES[np.newaxis]), GOLD).hits.tolist() == HITS
 
 
