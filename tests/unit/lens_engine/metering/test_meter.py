@@ -1,7 +1,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice, product
+from itertools import count, islice, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +19,7 @@ from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block, Prefix
 from lens_engine.model.interruption import look_up
 from lens_engine.testing import StatesTableScorer, TableScorer
-from lens_engine.types import LabelLogProbs, Phase, States, StopReason
+from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 MakeMeter = Callable[..., Meter]
 SPANS = (" no", " yes")
@@ -294,14 +294,7 @@ def test_time_left_is_of_what_a_cache_will_not_have(
 
 
 def test_states_tell_nothing_of_what_a_cache_has(make_meter: MakeMeter) -> None:
-    clock = Clock()
-
-    class Slow(StatesTableScorer):
-        def states(self, *asked: Any) -> States:
-            clock.now += 2.0
-            return super().states(*asked)
-
-    meter = make_meter(Slow(), clock=clock)
+    meter = make_meter(StatesTableScorer(), clock=count(step=2.0).__next__)
     meter.pace.end(100, 0)  # found
     meter.states((), make_queries([10]), (1,))
     assert (meter.pace.per_second, meter.pace.time(50)) == (5.0, None)
