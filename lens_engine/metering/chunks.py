@@ -144,11 +144,15 @@ class Pace:
             self._seen_tokens, self._seen_seconds = tokens, self._clock() - self._began
 
     def end(self, tokens: int, computed: int) -> None:
-        """A chunk is done; so many of its tokens were computed, and the others found in a cache."""
+        """A chunk is done; so many of its tokens were computed, and the others found in a cache.
+
+        `tokens` is 0 of hidden states, which no cache has, so they tell nothing of what it has.
+        """
         if computed:
             self._computed, self._seconds = self._computed + computed, self._seconds + self._clock() - self._began
-        self._of_phase, self._computed_of_phase = self._of_phase + tokens, self._computed_of_phase + computed
-        self._new_share = self._computed_of_phase / max(self._of_phase, 1)
+        if tokens:
+            self._of_phase, self._computed_of_phase = self._of_phase + tokens, self._computed_of_phase + computed
+            self._new_share = self._computed_of_phase / self._of_phase
         self.start()
         self.stop()
 

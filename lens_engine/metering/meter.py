@@ -137,7 +137,8 @@ class Meter:
             self.pace.start()
             with interrupted_by(self._heed_stop):
                 found.append(self.scorer.states(prefix, block, layers))
-            self._count(cost, computed=cost.tokens)
+            self.pace.end(0, cost.tokens)
+            self._count(cost)
         return np.concatenate(found, axis=2)
 
     def finish(self) -> None:
@@ -174,7 +175,8 @@ class Meter:
                 chunk = taken.popleft()
                 num_found = self._count_found()
                 known = round(chunk.cost.tokens * min(num_found / max(chunk.cost.pairs, 1), 1.0))
-                self._count(chunk.cost, computed=chunk.cost.tokens - known, refused=count_refused(scores))
+                self.pace.end(chunk.cost.tokens, chunk.cost.tokens - known)
+                self._count(chunk.cost, refused=count_refused(scores))
                 yield chunk, scores
         finally:
             self.pace.stop()
@@ -210,11 +212,9 @@ class Meter:
         self.pairs_from_cache += newly_found
         return newly_found
 
-    def _count(self, cost: Cost, *, computed: int, refused: int = 0) -> None:
-        """Count work; `computed` of its tokens were found in no cache."""
+    def _count(self, cost: Cost, refused: int = 0) -> None:
         self.spent, self.refused = self.spent + cost, self.refused + refused
         check_refused(self.refused, max(self.spent.pairs, self.planned.pairs), self.scorer.identity.model)
-        self.pace.end(cost.tokens, computed)
         self._report()
 
     def _report(self, under_way: Cost = NO_COST) -> None:

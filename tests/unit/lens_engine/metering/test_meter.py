@@ -1,7 +1,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice, product
+from itertools import count, islice, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +18,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block, Prefix
 from lens_engine.model.interruption import look_up
-from lens_engine.testing import TableScorer
+from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 MakeMeter = Callable[..., Meter]
@@ -275,10 +275,8 @@ def test_time_left_is_of_what_a_cache_will_not_have(
     clock, listener = Clock(), make_listener()
 
     class Cached(TableScorer):
-        """Has the answers of its first three calls on a slow disk, and computes the others."""
-
         def score(self, *asked: Any) -> LabelLogProbs:
-            is_known = self.num_calls < 3
+            is_known = self.num_calls < 3  # on a slow disk
             self.pairs_found += is_known
             clock.now += 1.0 if is_known else 10.0
             return super().score(*asked)
@@ -293,6 +291,13 @@ def test_time_left_is_of_what_a_cache_will_not_have(
     seen = listener.seen  # type: ignore[attr-defined]
     assert [told.eta_seconds for told in seen] == [None] * 4 + [10.0, 10.0, 30.0], "a quarter was new, then all"
     assert [told.tokens_per_second for told in seen[4:]] == [801.0] * 3
+
+
+def test_states_tell_nothing_of_what_a_cache_has(make_meter: MakeMeter) -> None:
+    meter = make_meter(StatesTableScorer(), clock=count(step=2.0).__next__)
+    meter.pace.end(100, 0)  # found
+    meter.states((), make_queries([10]), (1,))
+    assert (meter.pace.per_second, meter.pace.time(50)) == (5.0, None)
 
 
 def test_total_grows_with_the_work_when_the_plan_was_too_low(
