@@ -36,7 +36,7 @@ def create_application() -> typer.Typer:
         name="lens",
         help="Lens finds the cheapest thing that classifies your texts: counting words, sentence embeddings, a "
         "classifier on your CPU, or a prompt with the right examples. Your own labelled rows tell them apart, and no "
-        "text leaves your machine.",
+        "text leaves your machine unless you ask a server.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

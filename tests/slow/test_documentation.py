@@ -157,7 +157,7 @@ def test_readme_has_100_lines_at_most() -> None:
 
 
 def test_readme_command_and_package_say_what_lens_is_in_one_sentence() -> None:
-    sentence = read(README).split("\n\n")[1].replace("\n", " ")
+    sentence = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", read(README).split("\n\n")[1].replace("\n", " "))
     package = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["description"]
     assert [package, create_application().info.help] == [sentence, sentence]
 
