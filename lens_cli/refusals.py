@@ -97,9 +97,8 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
         details = (*_locate(error), *([] if hint is None else [hint]))
         raise RefusedInput(name_flags(str(error)), *map(name_flags, details)) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
-        raise RefusedInput(
-            _HOSTED.sub(r"--model \1 --endpoint-key-variable \2", str(error)), "where: --model"
-        ) from error
+        told = _HOSTED.sub(r"--model \1 --endpoint-key-variable \2", str(error))
+        raise RefusedInput(told, "where: --model") from error
     except CheckpointError as error:
         raise RefusedInput(str(error), "where: --checkpoint; remove the file or name another") from error
     except BudgetSpent as error:
@@ -130,11 +129,7 @@ def _refuse_path(error: OSError) -> Refusal:
 
 
 def check_output(path: Path | None, option: str = "--output", *, overwrite: bool = True) -> None:
-    """Check an output path before the run.
-
-    Args:
-        overwrite: whether a file that exists is replaced.
-    """
+    """Check an output path before the run. One that exists is refused without `overwrite`."""
     where = f"where: {option}"
     if path is None:
         return

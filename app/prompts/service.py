@@ -176,10 +176,8 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    warnings = filter(
-        None, (version.summary.get("warning"), _warn_of_classifier(version), _warn_of_last(version.version))
-    )
-    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(warnings) or None})
+    warnings = (version.summary.get("warning"), _warn_of_classifier(version), _warn_of_last(version.version))
+    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(filter(None, warnings)) or None})
 
 
 def _warn_of_classifier(version: PromptVersion) -> str | None:

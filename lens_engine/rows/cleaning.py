@@ -172,8 +172,7 @@ def _without_word(label: str, name: str, upload: CleanRows, *, is_in_dataset: bo
     if label.strip() and is_in_dataset:
         message = f"the label {show_label(label)} ({place}), which has no label word; add the label to the verbalizer"
     elif label.strip():
-        row = "row" if number == 1 else "rows"
-        advice = f"leave the {row} out, or add labelled rows of it to the dataset"
+        advice = f"leave the row{'s' * (number > 1)} out, or add labelled rows of it to the dataset"
         message = f"the label {show_label(label)} ({place}), which no row of the dataset has; {advice}"
     else:
         message = f"no label ({place}); give each row a label, or leave the row out"
