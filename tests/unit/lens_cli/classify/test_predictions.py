@@ -212,14 +212,6 @@ def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench, d
     assert written[0].startswith('"text";"Отзыв"' if delimiter == ";" else '"text","Отзыв"')
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_predictions_have_the_mark_of_a_file_in_utf_8(mark: str, bench: Workbench) -> None:
-    path = bench.folder / "new.csv"
-    path.write_text(f"{mark}text\nFällig\n", encoding="utf-8")
-    bench.run(bench.paths(path))
-    assert (bench.folder / "predictions.csv").read_text("utf-8").startswith(f'{mark}"text"')
-
-
 def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
     path = bench.folder / "new.jsonl"
     path.write_text(
