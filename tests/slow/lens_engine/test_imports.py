@@ -14,34 +14,17 @@ from lens_engine.testing import TableScorer
 
 _ROOT = Path(lens_engine.__file__).parent
 _WITH_TORCH = tuple(
-    f"model/local/{name}"
-    for name in (
-        "memory.py",
-        "scorer.py",
-        "executors",
-        "executor_choice.py",
-        "load.py",
-        "model_reader.py",
-        "torch_choices.py",
-    )
+    f"lens_engine/model/local/{name}"
+    for name in ("memory", "scorer", "executors", "executor_choice", "load", "model_reader", "torch_choices")
 )
 """Modules and packages that need torch when they are imported."""
 
 
 def list_modules() -> list[str]:
     """Every module of the engine that the API process may import."""
-    found = list[str]()
-    for path in sorted(_ROOT.rglob("*.py")):
-        place = path.relative_to(_ROOT)
-        if is_free_of_torch(place):
-            parts = [part for part in place.with_suffix("").parts if part != "__init__"]
-            found.append(".".join(["lens_engine", *parts]))
-    return found
-
-
-def is_free_of_torch(place: Path) -> bool:
-    """Whether a module is meant to be, by its path in the package."""
-    return not any(place.is_relative_to(heavy) for heavy in _WITH_TORCH)
+    places = (path.relative_to(_ROOT.parent).with_suffix("") for path in sorted(_ROOT.rglob("*.py")))
+    light = (place for place in places if not any(place.is_relative_to(heavy) for heavy in _WITH_TORCH))
+    return [".".join(part for part in place.parts if part != "__init__") for place in light]
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
@@ -112,30 +95,24 @@ def test_language_model_stands_for_its_scorer_everywhere(
     assert costs[0] is not None
 
 
+@pytest.mark.parametrize("act", [select_support_examples, estimate_cost])
 @pytest.mark.parametrize(
-    ("model", "message"),
+    ("place", "given", "message"),
     [
-        ("smollm2-135m-instruct", r"type str; give open_model\('smollm2-135m-instruct'\), or a LabelScorer"),
-        (None, "type NoneType; give the model that open_model returns"),
-        (3, "type int; give the model that open_model returns"),
+        (0, [], r"the problem is of type list; write Problem\(Task\.for_examples\(examples\)"),
+        (1, "smollm2-135m-instruct", r"type str; give open_model\('smollm2-135m-instruct'\), or a LabelScorer"),
+        (1, None, "type NoneType; give the model that open_model returns"),
+        (1, 3, "type int; give the model that open_model returns"),
+        (2, "quick", r"the config is of type str; write resolve_config\(preset, options\)"),
     ],
 )
-def test_no_model_is_a_type_error(model: Any, message: str, problem: Problem, config: SelectionConfig) -> None:
-    for act in (select_support_examples, estimate_cost):
-        with pytest.raises(TypeError, match=message):
-            act(problem, model, config)
-
-
-@pytest.mark.parametrize("act", [select_support_examples, estimate_cost])
-def test_examples_where_a_problem_is_meant_are_a_type_error(act: Any, problem: Problem, config: Any) -> None:
-    with pytest.raises(TypeError, match=r"the problem is of type list; write Problem\(Task\.for_examples\(examples\)"):
-        act(list(problem.examples), TableScorer(), config)
-
-
-@pytest.mark.parametrize("act", [select_support_examples, estimate_cost])
-def test_preset_where_a_config_is_meant_is_a_type_error(act: Any, problem: Problem) -> None:
-    with pytest.raises(TypeError, match=r"the config is of type str; write resolve_config\(preset, options\)"):
-        act(problem, TableScorer(), "quick")
+def test_argument_of_another_type_is_named(
+    act: Any, place: int, given: Any, message: str, problem: Problem, config: SelectionConfig
+) -> None:
+    arguments = [problem, TableScorer(), config]
+    arguments[place] = given
+    with pytest.raises(TypeError, match=message):
+        act(*arguments)
 
 
 def test_cost_is_shown_in_a_line_and_in_a_notebook(problem: Problem, config: SelectionConfig) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
-from lens_engine.metering.progress import TerminalBar, hearing
+from lens_engine.metering.progress import SilentListener, TerminalBar, hearing
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
@@ -26,7 +26,7 @@ def prices(make_config: MakeConfig) -> Prices:
     return Prices(make_config(), TokenLengths(demonstration=6.0, query=5.0), 60, 16, 30, 4)
 
 
-class PhaseCounter:
+class PhaseCounter(SilentListener):
     """Pairs done when each phase was last heard of."""
 
     def __init__(self) -> None:
@@ -34,9 +34,6 @@ class PhaseCounter:
 
     def on_progress(self, progress: Any) -> None:
         self.done[progress.phase] = progress.pairs_done
-
-    def stop_requested(self) -> None:
-        return None
 
 
 @pytest.mark.parametrize(
@@ -66,17 +63,13 @@ def test_run_spends_no_more_than_was_estimated_in_any_phase(
     assert result.cost.pairs == scorer.num_pairs == before
 
 
-def test_judging_counts_queries_and_prefixes(
-    prices: Prices,
-) -> None:
+def test_judging_counts_queries_and_prefixes(prices: Prices) -> None:
     assert prices.judging(3, 10) == Cost(30, 3 * (4 * 6 + 10 * 5))
     assert prices.judging(1, 10, demonstrations=0) == Cost(10, 50)
     assert prices.judging(0, 10) == Cost()
 
 
-def test_row_with_demonstrations_of_its_own_pays_for_all_of_them(
-    prices: Prices,
-) -> None:
+def test_row_with_demonstrations_of_its_own_pays_for_all_of_them(prices: Prices) -> None:
     cost = prices.judging_pairs(20, demonstrations=8)
 
     assert cost == Cost(20, 20 * (8 * 6 + 5))
@@ -162,21 +155,13 @@ def test_without_tqdm_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not isinstance(heard, TerminalBar)
 
 
-class ZMQInteractiveShell:
-    """Has the name of the shell of a notebook's kernel."""
-
-
-class Shell(ZMQInteractiveShell):
-    """A shell of one's own, as Colab has."""
-
-
-class TerminalInteractiveShell:
-    """Has the name of the shell of `ipython`."""
+KERNEL, TERMINAL = (type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalInteractiveShell"))
+"""Have the names of the shells of a notebook's kernel and of `ipython`."""
 
 
 @pytest.mark.parametrize(
     ("shell", "is_kernel"),
-    [(ZMQInteractiveShell(), True), (Shell(), True), (TerminalInteractiveShell(), False), (None, False)],
+    [(KERNEL(), True), (type("OfColab", (KERNEL,), {})(), True), (TERMINAL(), False), (None, False)],
 )
 def test_bar_is_shown_in_a_notebook(
     shell: object, is_kernel: bool, select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch

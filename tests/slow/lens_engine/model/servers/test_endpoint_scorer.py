@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,6 @@ SPANS = [" great", " grim", " so"]
 def expected() -> np.ndarray[Any, Any]:
     score = HashBehind().score
     return np.array([[[score(p, q, s) for s in SPANS] for q in QUERIES] for p in PREFIXES], dtype=np.float32)
-
-
-def test_scores_are_those_of_the_model_behind(connect: Connect) -> None:
-    scorer = connect()
-    assert scorer.num_workers > 1
-    assert np.array_equal(scorer.score(PREFIXES, QUERIES, SPANS), expected())
 
 
 def test_prompts_of_one_prefix_travel_together(connect: Connect, double: Double) -> None:
@@ -179,17 +174,9 @@ def test_revision_is_that_of_the_model_and_not_of_the_address(connect: Connect, 
     assert connect().identity.revision != first.revision
 
 
-def test_scorer_is_asked_by_several_threads(connect: Connect) -> None:
+def test_several_threads_find_the_scores_of_the_model_behind(connect: Connect) -> None:
     scorer = connect()
-    found: list[Any] = [None, None]
-
-    def ask(number: int) -> None:
-        found[number] = scorer.score(PREFIXES, QUERIES, SPANS)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert np.array_equal(found[0], expected())
-    assert np.array_equal(found[1], expected())
+    assert scorer.num_workers > 1
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda _: scorer.score(PREFIXES, QUERIES, SPANS), range(2)):
+            assert np.array_equal(found, expected())
