@@ -35,10 +35,6 @@ def make_event(kind: str, **data: Any) -> Event:
     return Event(type=kind, at=NOW, data=data)
 
 
-def make_step(**changes: Any) -> Event:
-    return make_event("progress", **asdict(replace(PROGRESS, **changes)))
-
-
 STEP = make_event("progress", **asdict(PROGRESS), attempt=1)
 GOES_ON = "goes on from what the one before had kept"
 
@@ -148,18 +144,6 @@ def list_states(status: str = "running", **changes: Any) -> list[str]:
         ("failed", {"phase": Phase.SEARCH}, ["stopped here", "to come", "to come"]),
         ("queued", {"phase": Phase.JUDGE}, ["done", "stopped here", "to come"]),
         ("succeeded", {"phase": Phase.SEARCH}, ["stopped here", "did not run", "did not run"]),
-    ],
-    ids=[
-        "limit-in-filter",
-        "stop-in-search",
-        "limit-in-judging",
-        "in-fits",
-        "fits",
-        "no-rounds",
-        "filter",
-        "failed",
-        "crashed",
-        "late",
     ],
 )
 def test_step_that_did_not_run_says_so(status: str, changes: dict[str, Any], states: list[str]) -> None:

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from app.selections.bodies import FormBody, JsonFile
+from app.selections.bodies import FormBody
 from app.selections.submission import check_selection
 from app.settings import Settings
 from app.store.services import Services
 from lens_engine.files import ParsedDataset
-from tests.integration.samples import make_csv, make_spec, make_submission
+from tests.integration.samples import make_csv, make_spec
 
 SETTINGS = Settings(_env_file=None)
 
@@ -41,11 +41,3 @@ def test_digest_tells_the_part_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "data.csv"
     file.write_bytes(make_csv())
     assert FormBody(files={"dataset": file}).digest() != FormBody(files={"test": file}).digest()
-
-
-def test_large_json_is_read_where_it_is_worked_on(tmp_path: Path) -> None:
-    file = tmp_path / "body.json"
-    file.write_text(json.dumps(make_submission()))
-    found = check_selection(Services(SETTINGS, None, None), "local", JsonFile(file).parse(100))  # type: ignore[arg-type]
-    assert isinstance(found.dataset, ParsedDataset)
-    assert len(found.dataset.examples) == 60

@@ -55,22 +55,26 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
     assert caught.value.__cause__ is error
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        InvalidDataset("no rows", field="dataset"),
-        InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
-        NonFiniteScore("NaN"),
-        EndpointError("check: values"),
-        caused_by(EndpointAway("no answer"), ConnectionRefusedError()),
-        ModelError("training diverged"),
-        RuntimeError("a fault of ours"),
-        JobTimeoutException("too long"),
-        ShutDownImminentException("shut down imminent", {}),  # type: ignore[no-untyped-call]
-    ],
+ENDINGS = (
+    EndpointError("check: values"),
+    caused_by(EndpointAway("no answer"), ConnectionRefusedError()),
+    JobTimeoutException("too long"),
+    ShutDownImminentException("shut down imminent", {}),  # type: ignore[no-untyped-call]
 )
-def test_other_errors_pass(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, blaming_worker():
+OTHERS = (
+    InvalidDataset("no rows", field="dataset"),
+    InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
+    NonFiniteScore("NaN"),
+    ModelError("training diverged"),
+    RuntimeError("a fault of ours"),
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_loading"), [*((one, False) for one in (*ENDINGS, *OTHERS)), *((one, True) for one in ENDINGS)]
+)
+def test_other_errors_pass(error: Exception, is_loading: bool) -> None:
+    with pytest.raises(type(error)) as caught, blaming_worker(is_loading=is_loading):
         raise error
 
     assert caught.value is error
@@ -82,20 +86,6 @@ def test_every_error_of_loading_is_the_worker_s(error: Exception) -> None:
         raise error
 
     assert caught.value.code == "model-not-loaded"
-
-
-@pytest.mark.parametrize("kind", [EndpointAway, EndpointError])
-def test_fault_of_a_server_is_not_the_worker_s(kind: type[Exception]) -> None:
-    with pytest.raises(kind), blaming_worker(is_loading=True):
-        raise kind("no answer")
-
-
-@pytest.mark.parametrize("kind", [JobTimeoutException, ShutDownImminentException])
-def test_stop_during_loading_is_nobody_s_fault(kind: type[Exception]) -> None:
-    error = kind("now", {}) if kind is ShutDownImminentException else kind("now")
-
-    with pytest.raises(kind), blaming_worker(is_loading=True):
-        raise error
 
 
 INSTANCE = "/selections/sel_1"

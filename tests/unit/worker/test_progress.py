@@ -5,7 +5,7 @@ import pytest
 from lens_engine.metering.progress import Progress
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase
-from worker.heartbeat import Pending, RunMonitor
+from worker.heartbeat import RunMonitor
 
 
 class Clock:
@@ -35,12 +35,6 @@ def checkpoint(step: int) -> Checkpoint:
     return Checkpoint(fingerprint="run", phase=Phase.FILTER, step=step, dtype="float32")
 
 
-def forget(monitor: RunMonitor, written: Pending) -> None:
-    monitor.forget_progress(written.progress)
-    if written.checkpoint is not None:
-        monitor.forget_checkpoint(written.checkpoint)
-
-
 def test_only_the_newest_report_is_kept() -> None:
     monitor = RunMonitor()
     for step in (1, 2):
@@ -60,7 +54,7 @@ def test_news_during_a_write_are_kept() -> None:
     monitor.on_progress(progress(2))
     monitor.on_checkpoint(checkpoint(1))
 
-    forget(monitor, written)
+    monitor.forget_progress(written.progress)
 
     assert monitor.read_pending().progress == progress(2)
     assert monitor.read_pending().checkpoint == checkpoint(1)

@@ -110,7 +110,6 @@ def test_states_head_weighs_and_normalises() -> None:
 
 
 SCORES = np.array([[value] * 2 for value in (NO_LABEL, REFUSED, UNFINISHED, -2.0)] + [[-1.0, -2.0]], np.float32)
-BIASES = np.array([3.0, 0.0])  # towards the label of every row
 GOLD = np.zeros(5, dtype=np.intp)
 HITS = [False, False, False, True, True]
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow
 import pytest
@@ -133,20 +132,16 @@ def test_bad_line_of_jsonl_is_kept(line: bytes, fault: str, tmp_path: Path) -> N
 def test_other_columns_are_kept(write: Writer, tmp_path: Path) -> None:
     (tmp_path / "input").write_bytes(write(["Sunny", None], "text"))
     found = read_texts(tmp_path / "input", LIMITS, columns=Named("text"))
-    cells = [dict(zip(found.columns, read_cells(row, found), strict=True)) for row in found.rows]
+    cells = [dict(zip(found.columns, found.unpack(row), strict=True)) for row in found.rows]
     assert [str(one["id"]) for one in cells] == ["0", "1"]
     assert cells[0]["text"] == "Sunny"
-
-
-def read_cells(row: TextRow, found: ReadTexts) -> list[Any]:
-    return found.unpack(row)
 
 
 def test_number_that_json_does_not_have_is_no_value(tmp_path: Path) -> None:
     rows = {"text": ["Sunny", "Rainy"], "score": [float("nan"), float("inf")]}
     (tmp_path / "input").write_bytes(write_table(pyarrow.table(rows)))
     found = read_texts(tmp_path / "input", LIMITS, columns=Named("text"))
-    assert [read_cells(row, found) for row in found.rows] == [["Sunny", None], ["Rainy", None]]
+    assert [found.unpack(row) for row in found.rows] == [["Sunny", None], ["Rainy", None]]
 
 
 def test_name_of_a_column_is_kept_once(tmp_path: Path) -> None:
@@ -157,7 +152,7 @@ def test_name_of_a_column_is_kept_once(tmp_path: Path) -> None:
     found = read_texts(tmp_path / "input", LIMITS)
 
     assert found.columns == ("text", *names)
-    assert read_cells(found.rows[7], found) == ["text 7", *map(str, range(100))]
+    assert found.unpack(found.rows[7]) == ["text 7", *map(str, range(100))]
     assert not any(name.encode() in row.cells or row.text.encode() in row.cells for row in found.rows for name in names)
 
 
@@ -167,7 +162,7 @@ def test_rows_of_objects_may_have_other_columns(tmp_path: Path) -> None:
     found = read_texts(tmp_path / "input", LIMITS)
     assert found.columns == ("text", "n", "id")
     shown = [["a", 1, None], [" ", None, "x"], [None, "[1]", None], ["b", None, None], [None, None, None]]
-    assert [read_cells(row, found) for row in found.rows] == shown
+    assert [found.unpack(row) for row in found.rows] == shown
 
 
 def test_too_long_name_of_a_column_is_refused(tmp_path: Path) -> None:

@@ -213,10 +213,6 @@ def test_label_contribution_survives_very_small_probabilities(shift: float) -> N
     assert shifted == pytest.approx(score("label"), abs=1e-3)
 
 
-def test_info_score_is_the_mean_over_the_score_set() -> None:
-    assert info_scores(np.array([[0.1, 0.3], [-1.0, 0.0]])) == pytest.approx([0.2, -0.5])
-
-
 def test_contribution_of_an_example_to_itself_is_left_out() -> None:
     matrix = np.array([[np.nan, 0.2, 0.4], [0.5, np.nan, 0.1], [0.3, 0.3, 0.0]])
 
@@ -248,10 +244,6 @@ def every_balanced_set() -> list[list[int]]:
     return [[*first, *second] for first in combinations(evens, 2) for second in combinations(odds, 2)]
 
 
-def count_groups(members: Sequence[int]) -> list[int]:
-    return [int(size) for size in np.bincount(GROUPS[list(members)], minlength=2)]
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_best_of_many_starts_is_the_brute_force_optimum(seed: int) -> None:
     affinity = make_affinity(seed)
@@ -267,7 +259,7 @@ def test_exchange_never_ends_below_its_start_and_keeps_quotas(seed: int, weight:
     found = exchange(affinity, start, GROUPS, EVERYONE)
 
     assert affinity.objective(found) >= affinity.objective(start) - 1e-9
-    assert count_groups(found) == list(QUOTAS)
+    assert np.bincount(GROUPS[found]).tolist() == list(QUOTAS)
     assert len(set(found)) == 4
 
 
@@ -314,11 +306,10 @@ def test_first_member_is_fitted_by_informativeness_alone() -> None:
     assert np.array_equal(affinity.fit(()), affinity.informativeness)
 
 
-def equal_features() -> FloatArray:
-    return np.tile([0.1, 0.7, -0.3, 1 / 3, 0.9], (50, 1))
+EQUAL = np.tile([0.1, 0.7, -0.3, 1 / 3, 0.9], (50, 1))
 
 
-@pytest.mark.parametrize("features", [np.zeros((50, 5)), equal_features(), np.empty((50, 0))])
+@pytest.mark.parametrize("features", [np.zeros((50, 5)), EQUAL, np.empty((50, 0))])
 def test_features_that_tell_nothing_apart_make_no_penalty(features: FloatArray) -> None:
     affinity = Affinity.from_features(np.arange(50.0), features, 1.0)
 

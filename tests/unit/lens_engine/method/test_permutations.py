@@ -11,7 +11,7 @@ from lens_engine.config import SelectionConfig
 from lens_engine.method.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.types import Example, Permutation
+from lens_engine.types import Permutation
 
 MakeConfig = Callable[..., SelectionConfig]
 GROUPS = np.array([0, 1, 0, 1, 0, 1, 0])
@@ -63,11 +63,6 @@ def draw(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) 
     return run
 
 
-@pytest.fixture(scope="module")
-def candidates(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> tuple[Example, ...]:
-    return deal_rows(make_planted_problem(), make_config()).search
-
-
 def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[Permutation]]) -> None:
     drawn = draw(0, 10)
 
@@ -76,9 +71,9 @@ def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[P
 
 
 def test_unbalanced_permutations_have_any_labels(
-    draw: Callable[..., list[Permutation]], candidates: tuple[Example, ...]
+    draw: Callable[..., list[Permutation]], make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
-    drawn = draw(0, 60, balanced=False)
+    candidates, drawn = deal_rows(make_planted_problem(), make_config()).search, draw(0, 60, balanced=False)
 
     shares = {sum(candidates[index].label == "positive" for index in permutation) for permutation in drawn}
     assert len(shares) >= 4

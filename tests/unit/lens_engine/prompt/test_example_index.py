@@ -74,10 +74,6 @@ def test_unicode_forms_of_one_text_are_the_same_text() -> None:
     assert find_places((composed, decomposed, "vu"), decomposed, 3) == [2]
 
 
-def test_excluded_rows_are_not_found() -> None:
-    assert find_places(POOL, "my parcel is late", 3, 3, 0) == [2, 1, 4]
-
-
 def test_rows_without_a_common_word_fill_up() -> None:
     found = ExampleIndex.of(POOL).nearest(["unheard-of"], 3)[0]
 

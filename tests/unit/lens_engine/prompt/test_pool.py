@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from lens_engine.prompt.embedder import open_embedder
-from lens_engine.prompt.pool import FormKind, Found, Pool, PoolRow, PromptForm, Retrieval
+from lens_engine.prompt.pool import FormKind, Pool, PoolRow, PromptForm, Retrieval
 from lens_engine.types import Example
 from tests.unit.lens_engine.prompt.folders import SIMILAR, VECTORS, write_static
 
@@ -42,12 +42,6 @@ def test_fixed_demonstrations_are_not_found_again() -> None:
     found = Retrieval(form=form, pool=POOL).demonstrations(["my parcel is late"], (EXAMPLES[2].row, 99))
 
     assert [one.example.row for one in found[0]] == [3, 12]
-
-
-def test_small_pool_gives_each_row_once() -> None:
-    found = Retrieval(form=EIGHT, pool=POOL).demonstrations(["a film", "unheard-of"], ())
-
-    assert [sorted(one.example.row for one in demonstrations) for demonstrations in found] == [[3, 5, 7, 12]] * 2
 
 
 def test_fixed_form_finds_nothing() -> None:
@@ -104,12 +98,6 @@ def test_form_has_a_name(kind: FormKind, nearest: int, name: str) -> None:
 def test_form_with_a_wrong_number_is_refused(kind: FormKind, nearest: int, complaint: str) -> None:
     with pytest.raises(ValidationError, match=complaint):
         PromptForm(kind=kind, nearest=nearest)
-
-
-def test_found_is_an_example_with_its_similarity() -> None:
-    found = Retrieval(form=PromptForm(kind="nearest", nearest=1), pool=POOL).demonstrations(["unheard-of"], ())
-
-    assert found == [[Found(Example(3, "a good film", "films"), 0.0)]]
 
 
 def test_nearest_rows_by_embeddings_need_no_common_word(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lens_engine.prompt.chat import (
     write_turns,
 )
 from lens_engine.prompt.record import TaskRecord
-from lens_engine.prompt.template import CONTENT_FREE_TEXT, Task, Template
+from lens_engine.prompt.template import Task, Template
 from lens_engine.prompt.verbalizer import Verbalizer, find_silent, warn_of_silent
 from lens_engine.show.sentences import describe_asking
 from lens_engine.types import Example
@@ -146,18 +146,6 @@ def test_indistinct_label_words_are_refused(words: dict[str, str], complaint: st
     with pytest.raises(InvalidVerbalizer, match=complaint) as refusal:
         Verbalizer(words)
     assert refusal.value.field == field
-
-
-def test_labels_keep_the_order_given() -> None:
-    task = Task(Template("{text} {label}"), Verbalizer({"z": "Z", "a": "A", "m": "M"}))
-
-    assert task.labels == ("z", "a", "m")
-    assert task.label_indices == {"z": 0, "a": 1, "m": 2}
-    assert task.label_spans == (" Z", " A", " M")
-
-
-def test_content_free_query_is_rendered_like_any_other() -> None:
-    assert make_task("{text} It was {label}.").render_query(CONTENT_FREE_TEXT) == "N/A It was"
 
 
 @pytest.mark.parametrize(

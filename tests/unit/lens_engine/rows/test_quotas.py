@@ -46,35 +46,26 @@ def test_proportional_shares_of_equal_labels_differ_by_at_most_one(total: int, e
 
 
 @pytest.mark.parametrize(
-    ("total", "available", "expected"),
+    ("share", "total", "available", "expected"),
     [
-        (8, {"a": 50, "b": 50}, {"a": 4, "b": 4}),
-        (7, {"a": 50, "b": 50}, {"a": 4, "b": 3}),
-        (7, {"a": 50, "b": 60}, {"a": 3, "b": 4}),
-        (10, {"a": 2, "b": 50, "c": 50}, {"a": 2, "b": 4, "c": 4}),
-        (10, {"a": 2, "b": 1}, {"a": 2, "b": 1}),
-        (0, {"a": 2, "b": 1}, {"a": 0, "b": 0}),
-        (3, {"a": 0, "b": 9}, {"a": 0, "b": 3}),
+        (share_equally, 8, {"a": 50, "b": 50}, {"a": 4, "b": 4}),
+        (share_equally, 7, {"a": 50, "b": 50}, {"a": 4, "b": 3}),
+        (share_equally, 7, {"a": 50, "b": 60}, {"a": 3, "b": 4}),
+        (share_equally, 10, {"a": 2, "b": 50, "c": 50}, {"a": 2, "b": 4, "c": 4}),
+        (share_equally, 10, {"a": 2, "b": 1}, {"a": 2, "b": 1}),
+        (share_equally, 0, {"a": 2, "b": 1}, {"a": 0, "b": 0}),
+        (share_equally, 3, {"a": 0, "b": 9}, {"a": 0, "b": 3}),
+        (share_proportionally, 10, {"a": 70, "b": 30}, {"a": 7, "b": 3}),
+        (share_proportionally, 10, {"a": 99, "b": 1}, {"a": 9, "b": 1}),
+        (share_proportionally, 3, {"a": 100, "b": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}),
+        (share_proportionally, 5, {"a": 1000, "b": 1, "c": 1}, {"a": 3, "b": 1, "c": 1}),
+        (share_proportionally, 500, {"a": 3, "b": 4}, {"a": 3, "b": 4}),
+        (share_proportionally, 0, {"a": 3, "b": 4}, {"a": 0, "b": 0}),
+        (share_proportionally, 4, {"a": 0, "b": 4, "c": 4}, {"a": 0, "b": 2, "c": 2}),
     ],
 )
-def test_equal_share_of_known_counts(total: int, available: dict[str, int], expected: dict[str, int]) -> None:
-    assert share_equally(total, available) == expected
-
-
-@pytest.mark.parametrize(
-    ("total", "available", "expected"),
-    [
-        (10, {"a": 70, "b": 30}, {"a": 7, "b": 3}),
-        (10, {"a": 99, "b": 1}, {"a": 9, "b": 1}),
-        (3, {"a": 100, "b": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}),
-        (5, {"a": 1000, "b": 1, "c": 1}, {"a": 3, "b": 1, "c": 1}),
-        (500, {"a": 3, "b": 4}, {"a": 3, "b": 4}),
-        (0, {"a": 3, "b": 4}, {"a": 0, "b": 0}),
-        (4, {"a": 0, "b": 4, "c": 4}, {"a": 0, "b": 2, "c": 2}),
-    ],
-)
-def test_proportional_share_of_known_counts(total: int, available: dict[str, int], expected: dict[str, int]) -> None:
-    assert share_proportionally(total, available) == expected
+def test_share_of_known_counts(share: Any, total: int, available: dict[str, int], expected: dict[str, int]) -> None:
+    assert share(total, available) == expected
 
 
 @pytest.mark.parametrize(

@@ -170,29 +170,18 @@ def sealed(header: object) -> bytes:
     return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()
 
 
-def test_memory_keeps_the_newest() -> None:
-    store = MemoryCheckpointStore()
+@pytest.mark.parametrize("is_file", [False, True])
+def test_newest_is_kept_and_nothing_else(tmp_path: Path, is_file: bool) -> None:
+    store = FileCheckpointStore(tmp_path / "run.ckpt") if is_file else MemoryCheckpointStore()
     assert store.load() is None
 
-    store.save(make_checkpoint(1))
-    store.save(make_checkpoint(2))
+    for step in (1, 2):
+        store.save(make_checkpoint(step))
 
-    found = store.load()
+    found = (FileCheckpointStore(tmp_path / "run.ckpt") if is_file else store).load()
     assert found is not None
     assert found.step == 2
-
-
-def test_file_keeps_the_newest_and_nothing_else(tmp_path: Path) -> None:
-    store = FileCheckpointStore(tmp_path / "run.ckpt")
-    assert store.load() is None
-
-    store.save(make_checkpoint(1))
-    store.save(make_checkpoint(2))
-
-    found = FileCheckpointStore(tmp_path / "run.ckpt").load()
-    assert found is not None
-    assert found.step == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["run.ckpt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.ckpt"] * is_file
 
 
 def test_torn_write_leaves_the_old_file(tmp_path: Path) -> None:
