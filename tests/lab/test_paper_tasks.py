@@ -38,21 +38,11 @@ def test_only_a_task_with_too_few_demonstrations_is_unbalanced() -> None:
     assert unbalanced == ["dbpedia"]
 
 
-def test_template_is_chosen_by_its_number() -> None:
-    patterns = [PAPER_TASKS["sst-2"].task(number).template.pattern for number in range(4)]
-
-    assert patterns == list(PAPER_TASKS["sst-2"].templates)
-
-
-def test_template_past_the_last_is_an_error() -> None:
-    with pytest.raises(IndexError):
-        PAPER_TASKS["mr"].task(4)
-
-
 @pytest.mark.parametrize("template", range(4))
 @pytest.mark.parametrize("name", PAPER_TASKS)
 def test_paper_template_renders_a_full_demonstration(name: str, template: int) -> None:
     task = PAPER_TASKS[name].task(template)
+    assert task.template.pattern == PAPER_TASKS[name].templates[template]
     label = task.labels[0]
 
     shown = task.render_demonstration(Example(0, "Some text.", label))

@@ -20,22 +20,16 @@ SMALL = WorkloadSpec("small", "a small one", "reviews", demonstrations=3, prefix
 class TimedEngine:
     """Takes a known time for each pair, by a clock of its own."""
 
-    name, note, loaded = "timed", "", None
+    name, note, loaded, shares_prefixes = "timed", "", None, False
 
-    def __init__(self, seconds_per_pair: float, *, shares_prefixes: bool, smallest_sample: int = 2) -> None:
-        self.seconds_per_pair, self.shares_prefixes = seconds_per_pair, shares_prefixes
-        self.smallest_sample = smallest_sample
-        self.now = 0.0
+    def __init__(self, seconds_per_pair: float, smallest_sample: int) -> None:
+        self.seconds_per_pair, self.smallest_sample, self.now = seconds_per_pair, smallest_sample, 0.0
 
     def prepare(self, work: Work) -> Any:
         def run() -> None:
             self.now += work.num_pairs * self.seconds_per_pair
 
         return run
-
-
-def sample_of(engine: Any, work: Work, seconds: float) -> Work:
-    return choose_sample(engine, work, seconds, clock=lambda: engine.now)[0]
 
 
 @pytest.mark.parametrize("spec", WORKLOADS, ids=lambda spec: spec.key)
@@ -71,15 +65,12 @@ def test_pairs_become_prefixes_and_queries(pairs: float, whole_prefixes: bool, e
     assert (len(part.prefixes), len(part.queries)) == expected
 
 
-def test_slow_engine_gets_as_many_pairs_as_fit_its_time() -> None:
-    work = build_work(SMALL)
-    assert sample_of(TimedEngine(0.2, shares_prefixes=False), work, seconds=1.2) == work.part(1, 6)
-
-
-def test_sample_is_no_smaller_than_the_engine_wants() -> None:
-    work = build_work(SMALL)
-    engine = TimedEngine(60.0, shares_prefixes=False, smallest_sample=8)
-    assert sample_of(engine, work, seconds=1.0) == work.part(1, 8)
+@pytest.mark.parametrize(("seconds_per_pair", "smallest", "pairs"), [(0.2, 2, 6), (60.0, 8, 8)])
+def test_sample_is_what_fits_the_time_and_no_smaller_than_the_engine_wants(
+    seconds_per_pair: float, smallest: int, pairs: int
+) -> None:
+    work, engine = build_work(SMALL), TimedEngine(seconds_per_pair, smallest)
+    assert choose_sample(engine, work, 1.2, clock=lambda: engine.now)[0] == work.part(1, pairs)
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -31,11 +31,8 @@ from lens_engine.model.interruption import interrupted_by
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.local.torch_choices import describe_surroundings
-from lens_engine.prompt.template import Task, Template
-from lens_engine.prompt.verbalizer import Verbalizer
-from lens_engine.rows.problem import Problem
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
-from lens_engine.types import Example, LabelLogProbs
+from lens_engine.types import LabelLogProbs
 
 ray = pytest.importorskip("ray")
 
@@ -178,7 +175,6 @@ def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_s
     assert same(found, [one_scorer.score(block.prefixes, block.queries, SPANS) for block in blocks])
     paired = [Block(block.prefixes, block.queries[:8], is_paired=True) for block in blocks]
     assert same(collect(two_actors, paired), [one_scorer.score_block(block, SPANS) for block in paired])
-    assert two_actors.num_workers == 2
     assert (two_actors.num_workers, len(set(find_pids(two_actors)))) == (2, 2)
 
 
@@ -197,13 +193,6 @@ def test_refusal_of_an_actor_arrives_as_itself(two_actors: RayScorer) -> None:
         two_actors.score([("word " * TINY_CONTEXT,)], ["a"], SPANS)
     assert type(refusal.value) is PromptTooLong
     assert refusal.value.field == "examples"
-
-
-@pytest.fixture(scope="module")
-def problem() -> Problem:
-    task = Task(Template("{text} It was {label}."), Verbalizer({"good": "great", "bad": "terrible"}))
-    texts = [(f"sample {row}", ("good", "bad")[row % 2]) for row in range(140)]
-    return Problem(task, [Example(row, text, label) for row, (text, label) in enumerate(texts)])
 
 
 def test_block_of_a_lost_actor_is_scored_again(start_table: Callable[..., RayScorer], tmp_path: Path) -> None:
@@ -319,7 +308,6 @@ def test_halved_budget_of_one_actor_holds_for_all_later_blocks(start_table: Call
     [
         ({"actors": 0}, "actors", "at least 1"),
         ({"actors": None}, "actors", "without a GPU in Ray, the number of actors must be given"),
-        ({"actors": 1, "device": "cuda:1"}, "device", "'cuda:1' is one device"),
         ({"actors": 3, "device": "cuda"}, "actors", "3 actors need 3 GPUs, and Ray has 0"),
         ({"actors": 5}, "actors", "5 actors need 5 CPUs, and Ray has 4"),
     ],

@@ -13,10 +13,10 @@ from lens_engine.config import SelectionConfig
 from lens_engine.testing import TableScorer
 
 _ROOT = Path(lens_engine.__file__).parent
-_WITH_TORCH = tuple(
+_WITH_TORCH = [
     f"lens_engine/model/local/{name}"
-    for name in ("memory", "scorer", "executors", "executor_choice", "load", "model_reader", "torch_choices")
-)
+    for name in ["memory", "scorer", "executors", "executor_choice", "load", "model_reader", "torch_choices"]
+]
 """Modules and packages that need torch when they are imported."""
 
 

@@ -158,12 +158,6 @@ def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: 
     assert result.answer.recommended is None
 
 
-def test_prompt_without_a_classifier_is_the_first_choice(select: Callable[..., SelectionResult]) -> None:
-    result = select(classifier={"kind": "none"})
-
-    assert (result.first, result.answer.recommended, result.classifier) == ("prompt", True, None)
-
-
 def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
     make_planted_problem: Make, make_config: Make
 ) -> None:

@@ -54,19 +54,16 @@ def score_one_prompt_at_a_time(
         for q, query in enumerate(queries):
             prompt = [token for segment in (*prefix, query) for token in _tokens(model.tokenizer, segment)]
             for label, span in enumerate(label_spans):
-                expected[p, q, label] = _log_prob(model.model, prompt, _tokens(model.tokenizer, span))
+                tokens = _tokens(model.tokenizer, span)
+                with torch.no_grad():
+                    logits = model.model(input_ids=torch.tensor([prompt + tokens])).logits[0]
+                log_probs = logits.double().log_softmax(-1)
+                expected[p, q, label] = sum(float(log_probs[len(prompt) + n - 1, one]) for n, one in enumerate(tokens))
     return expected
 
 
 def _tokens(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-def _log_prob(model: Any, prompt: list[int], label: list[int]) -> float:
-    with torch.no_grad():
-        logits = model(input_ids=torch.tensor([prompt + label])).logits[0]
-    log_probs = torch.log_softmax(logits.double(), dim=-1)
-    return sum(float(log_probs[len(prompt) + i - 1, token]) for i, token in enumerate(label))
 
 
 @cache
@@ -94,15 +91,15 @@ def assert_exact(
 
 
 @pytest.mark.parametrize(("architecture", "executor"), RUNS)
-def test_single_token_labels_score_as_one_prompt_at_a_time(architecture: TinyArchitecture, executor: str) -> None:
-    assert_exact(architecture, executor, spans=SINGLE_TOKEN_SPANS)
-
-
-@pytest.mark.parametrize(("architecture", "executor"), RUNS)
-def test_labels_that_share_beginnings_score_as_one_prompt_at_a_time(
-    architecture: TinyArchitecture, executor: str
+@pytest.mark.parametrize(
+    ("prefixes", "spans"),
+    [(PREFIXES, SINGLE_TOKEN_SPANS), (PREFIXES, MULTI_TOKEN_SPANS), ([()], MULTI_TOKEN_SPANS)],
+    ids=["single tokens", "shared beginnings", "zero-shot alone"],
+)
+def test_labels_score_as_one_prompt_at_a_time(
+    architecture: TinyArchitecture, executor: str, prefixes: Any, spans: Any
 ) -> None:
-    assert_exact(architecture, executor, spans=MULTI_TOKEN_SPANS)
+    assert_exact(architecture, executor, prefixes=prefixes, spans=spans)
 
 
 @pytest.mark.parametrize("executor", ["packed", "cached", "plain"])
@@ -111,11 +108,6 @@ def test_label_words_with_what_ends_them_score_as_one_prompt_at_a_time(executor:
     task = scorer("llama", executor).fit_task(task)
     assert task.label_spans == (" great.", " great fun.", " greater.")
     assert_exact("llama", executor, spans=task.label_spans)
-
-
-@pytest.mark.parametrize(("architecture", "executor"), RUNS)
-def test_zero_shot_alone_scores_as_one_prompt_at_a_time(architecture: TinyArchitecture, executor: str) -> None:
-    assert_exact(architecture, executor, prefixes=[()], spans=MULTI_TOKEN_SPANS)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])

@@ -128,22 +128,16 @@ def test_other_failures_are_not_taken_for_memory(error: Exception) -> None:
     assert scorer.token_budget == 512
 
 
-def test_prompt_longer_than_the_context_is_refused() -> None:
-    scorer = tiny_causal_lm("llama").scorer("plain")
-    assert scorer.max_prompt_tokens == TINY_CONTEXT
-    with pytest.raises(PromptTooLong, match=rf"exceeds the model's {TINY_CONTEXT}; shorten") as refusal:
-        scorer.score([("word " * TINY_CONTEXT,)], QUERIES, SPANS)
-    assert refusal.value.field == "examples"
-
-
-def test_prompt_that_just_fits_is_scored() -> None:
+def test_prompt_that_just_fits_is_scored_and_a_longer_one_is_refused() -> None:
     scorer = tiny_causal_lm("llama").scorer("packed")
     text = "w" * (TINY_CONTEXT - scorer.count_tokens([" It was"])[0] - 1)
     prompt = f"{text} It was"
     assert scorer.count_tokens([prompt]) == [TINY_CONTEXT - 1]
     assert np.isfinite(scorer.score([()], [prompt], SPANS)).all()
-    with pytest.raises(PromptTooLong):
+    assert scorer.max_prompt_tokens == TINY_CONTEXT
+    with pytest.raises(PromptTooLong, match=rf"exceeds the model's {TINY_CONTEXT}; shorten") as refusal:
         scorer.score([()], ["w" + prompt], SPANS)
+    assert refusal.value.field == "examples"
 
 
 @pytest.mark.parametrize("executor", ["packed", "cached", "plain"])

@@ -48,44 +48,27 @@ def test_loaded_model_knows_its_surroundings() -> None:
     assert tiny_causal_lm("llama").scorer("plain").surroundings == describe_surroundings("cpu")
 
 
-def set_threads(threads: int) -> int:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    return before
-
-
-def set_products(precision: str) -> str:
-    products = torch.backends.cuda.matmul
-    before, products.fp32_precision = products.fp32_precision, precision
-    return before
-
-
-@pytest.mark.parametrize(("change", "value"), [(set_threads, torch.get_num_threads() + 1), (set_products, "tf32")])
-def test_threads_and_the_precision_of_products_change_the_surroundings(
-    change: Callable[[object], object], value: object
-) -> None:
-    told = describe_surroundings("cpu")
-    before = change(value)
+def test_threads_and_the_precision_of_products_change_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, products = describe_surroundings("cpu"), torch.backends.cuda.matmul
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "get_num_threads", lambda: 1000)
+        assert describe_surroundings("cpu") != told
+    before, products.fp32_precision = products.fp32_precision, "tf32"
     try:
         assert describe_surroundings("cpu") != told
     finally:
-        change(before)
+        products.fp32_precision = before
 
 
-def test_workspace_of_cublas_is_fixed_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CUBLAS_WORKSPACE, "placeholder")  # so that the test's own value is removed afterwards
+def test_workspace_of_cublas_is_fixed_for_gpus_unless_somebody_chose_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CUBLAS_WORKSPACE, ":16:8")
+    fix_cublas_workspace(CUDA)
+    assert os.environ[CUBLAS_WORKSPACE] == ":16:8"
     monkeypatch.delenv(CUBLAS_WORKSPACE)
-
     fix_cublas_workspace(CPU)
     assert CUBLAS_WORKSPACE not in os.environ
     fix_cublas_workspace(CUDA)
     assert os.environ[CUBLAS_WORKSPACE] == ":4096:8"
-
-
-def test_workspace_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CUBLAS_WORKSPACE, ":16:8")
-    fix_cublas_workspace(CUDA)
-    assert os.environ[CUBLAS_WORKSPACE] == ":16:8"
 
 
 class Ended(Exception):

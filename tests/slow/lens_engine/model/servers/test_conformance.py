@@ -71,9 +71,10 @@ def test_scores_by_the_order_of_the_tokens_are_refused(connect: Connect, double:
         connect()
 
 
-def test_model_that_the_server_does_not_have_is_refused_with_those_that_it_has(connect: Connect) -> None:
+@pytest.mark.parametrize("kind", ["vllm", "llama-cpp"])
+def test_model_that_the_server_does_not_have_is_refused_with_those_that_it_has(connect: Connect, kind: str) -> None:
     with pytest.raises(EndpointError, match=r"has no model 'other'.*it said: it has served"):
-        connect(model="other")
+        connect(kind=kind, model="other")
 
 
 def test_noise_is_measured_and_decides_the_number_format(connect: Connect, double: Double) -> None:

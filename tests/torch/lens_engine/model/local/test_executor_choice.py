@@ -46,18 +46,6 @@ def test_model_that_mixes_tokens_by_index_is_caught_by_the_self_check() -> None:
         tiny.scorer("packed")
 
 
-@pytest.mark.parametrize("settings", [{"layer_types": ["full_attention", "sliding_attention"]}, {"sliding_window": 8}])
-def test_short_sliding_window_is_not_packed(settings: dict[str, Any]) -> None:
-    windowed = {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 0, **settings}
-    tiny = tiny_causal_lm("qwen2", **windowed)
-
-    scorer = tiny.scorer()
-
-    assert scorer.identity.executor == "cached"
-    plain = tiny.scorer("plain").score(PREFIXES, QUERIES, SPANS)
-    np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), plain, rtol=0, atol=1e-4)
-
-
 def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     windowed = {"layer_types": ["full_attention", "sliding_attention"], "use_sliding_window": True, "sliding_window": 8}
     folder = tiny_causal_lm("qwen2", **windowed).save(tmp_path / "model")

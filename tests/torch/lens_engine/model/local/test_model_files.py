@@ -20,6 +20,8 @@ from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
 from lens_engine.opening import check_choice
 from lens_engine.testing import tiny_causal_lm
 
+WEIGHTS = "model.safetensors"
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -103,38 +105,24 @@ def test_command_of_the_refusal_converts_pickle_weights(tmp_path: Path) -> None:
     assert load_scorer(str(copy), dtype="float32", device="cpu", executor="plain").identity.device == "cpu"
 
 
-def cut_off(folder: Path) -> None:
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-10])
-
-
-def cut_off_header(folder: Path) -> None:
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:40])
-
-
-def remove_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-
-
-def lose_a_shard(folder: Path) -> None:
-    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-DAMAGES: dict[Callable[[Path], None], str] = {
-    cut_off: "model.safetensors is damaged or cut off; download it again",
-    cut_off_header: "model.safetensors is damaged or cut off; download it again",
-    lose_a_shard: "model-2.safetensors is missing; download it again",
-    remove_tokenizer: "it has no tokenizer; put the tokenizer.json of the model into the folder",
-}
+CUT, INDEX = "model.safetensors is damaged or cut off; download it again", {"a": WEIGHTS, "b": "model-2.safetensors"}
+DAMAGES: list[tuple[str, Callable[[Path], object], str]] = [
+    (WEIGHTS, lambda file: file.write_bytes(file.read_bytes()[:-10]), CUT),
+    (WEIGHTS, lambda file: file.write_bytes(file.read_bytes()[:40]), CUT),
+    (
+        f"{WEIGHTS}.index.json",
+        lambda file: file.write_text(json.dumps({"weight_map": INDEX})),
+        "model-2.safetensors is missing; download it again",
+    ),
+    ("tokenizer.json", Path.unlink, "it has no tokenizer; put the tokenizer.json of the model into the folder"),
+]
 
 
 def test_damaged_folder_is_refused_before_torch_is_imported(tmp_path: Path) -> None:
-    folders = [tiny_causal_lm("llama").save(tmp_path / damage.__name__ / "model") for damage in DAMAGES]
-    for folder, damage in zip(folders, DAMAGES, strict=True):
+    folders = [tiny_causal_lm("llama").save(tmp_path / str(number) / "model") for number in range(len(DAMAGES))]
+    for folder, (name, damage, _) in zip(folders, DAMAGES, strict=True):
         check_choice(str(folder))
-        damage(folder)
+        damage(folder / name)
     code = (
         "import sys\nfrom lens_engine.opening import open_model\n"
         "for folder in sys.argv[1:]:\n"
@@ -144,7 +132,7 @@ def test_damaged_folder_is_refused_before_torch_is_imported(tmp_path: Path) -> N
 
     done = subprocess.run([sys.executable, "-c", code, *map(str, folders)], check=True, capture_output=True, text=True)
 
-    refused = [f"UnreadableModel | model 'model' cannot be loaded: {reason} | False" for reason in DAMAGES.values()]
+    refused = [f"UnreadableModel | model 'model' cannot be loaded: {reason} | False" for *_, reason in DAMAGES]
     assert done.stdout.splitlines() == refused
 
 

@@ -1,6 +1,7 @@
 """How far an executor may be from the plain one, and what running out of memory in a check means."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 from transformers import AttentionInterface
 
-from lens_engine.errors import OutOfMemory, UnknownModel
+from lens_engine.errors import OutOfMemory
 from lens_engine.model.local.executor_choice import (
     TOLERANCE,
     choose_executor,
@@ -63,24 +64,14 @@ def test_without_a_reference_the_plain_executor_is_the_measure(dtype: torch.dtyp
     np.testing.assert_array_equal(yardstick.scores, off_by(0.3))
 
 
-class WrongSomewhere:
-    """Gives `whole` in one forward, and the first label word of `parts` in several."""
-
-    name = "packed"
-
-    def __init__(self, whole: LabelLogProbs, parts: LabelLogProbs) -> None:
-        self.whole = whole
-        self.parts = parts
-
-    def run(self, work: Workload, _budget: int) -> LabelLogProbs:
-        return self.whole if len(work.trie.reads) > 1 else self.parts[..., :1]
-
-
 @pytest.mark.parametrize(("whole", "parts"), [(0.2, 0.0), (0.1, 0.2)])
 def test_executor_is_measured_in_one_forward_and_in_several(whole: float, parts: float) -> None:
+    def run(work: Workload, _budget: int) -> LabelLogProbs:
+        return off_by(whole) if len(work.trie.reads) > 1 else (EXACT + np.float32(parts))[..., :1]
+
     tiny = tiny_causal_lm("llama")
     yardstick = make_yardstick(EXACT, WIDE, EXACT)
-    executor: Any = WrongSomewhere(off_by(whole), EXACT + np.float32(parts))
+    executor: Any = SimpleNamespace(name="packed", run=run)
     assert yardstick.measure(executor, check_workload(tiny)) == pytest.approx(0.2)
 
 
@@ -211,8 +202,3 @@ def test_threads_are_no_more_than_the_processors_allowed(
     found = torch.get_num_threads()
     torch.set_num_threads(before)
     assert found == threads
-
-
-def test_unknown_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnknownModel):
-        open_model(str(tmp_path / "missing"), cache_dir=tmp_path)
