@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from redis import Redis
 from sqlalchemy import text
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.testclient import TestClient
@@ -63,6 +64,12 @@ def queue(settings: Settings) -> Iterator[JobQueue]:
     made = JobQueue(settings)
     yield made
     made.close()
+
+
+@pytest.fixture
+def redis(settings: Settings) -> Iterator[Redis]:
+    with Redis.from_url(settings.redis_url) as client:
+        yield client
 
 
 @cache

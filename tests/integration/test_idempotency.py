@@ -47,12 +47,6 @@ def test_same_json_written_otherwise_is_the_same_request(client: TestClient) -> 
     assert second.json()["id"] == first.json()["id"]
 
 
-def test_other_body_under_the_same_key_is_refused(client: TestClient, database: Database) -> None:
-    post(client, "key-1")
-    problem_of(post(client, "key-1", name="other"), 422, "idempotency-mismatch")
-    assert count_selections(database) == 1
-
-
 def test_other_file_or_columns_under_the_same_key_are_refused(client: TestClient) -> None:
     def post_columns(more: bytes = b"", **columns: str) -> Any:
         content = make_csv().replace(b"text,label", b"text,text2", 1) + more

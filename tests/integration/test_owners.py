@@ -113,12 +113,6 @@ def test_scheme_is_read_in_any_case(guarded: TestClient) -> None:
         assert response.status_code == 200, scheme
 
 
-def test_owner_sees_and_uses_what_is_theirs(guarded: TestClient, alices: dict[str, Any]) -> None:
-    path = f"/selections/{alices['id']}"
-    assert guarded.get(path, headers=as_("alice")).status_code == 200
-    assert [item["id"] for item in guarded.get("/selections", headers=as_("alice")).json()["items"]] == [alices["id"]]
-
-
 def routes_of_one_thing(place: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Every documented route of one job or name, with each body to send to it: a new route is tested too."""
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]

@@ -66,13 +66,9 @@ def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
     "make", [make_classifier, make_states_classifier, make_pool, make_bag_of_words], ids=lambda make: make.__name__
 )
 def test_classifier_that_the_verdict_names_is_the_one_that_is_read(
-    client: TestClient,
-    selections: Selections,
-    finish: Callable[[Claim, SelectionResult], str],
-    make: Callable[[], Classifier],
+    client: TestClient, selections: Selections, make: Callable[[], Classifier]
 ) -> None:
-    result = make_result(classifier=make())
-    path = f"/selections/{finish(selections.running(), result)}"
+    path = f"/selections/{selections.succeeded(make_result(classifier=make()))}"
     (chosen,) = (one for one in client.get(f"{path}/result").json()["tested"] if one["is_chosen"])
     read = client.get(f"{path}/classifier")
     assert Classifier.model_validate_json(read.content) == make()
@@ -95,13 +91,9 @@ def test_cancelled_result_without_classifier_names_resume(
     ("reason", "remedy"), [(StopReason.BUDGET, "a larger budget"), (StopReason.COMPLETED, "another classifier.kind")]
 )
 def test_succeeded_result_without_classifier_says_how_to_get_one(
-    client: TestClient,
-    selections: Selections,
-    finish: Callable[[Claim, SelectionResult], str],
-    reason: StopReason,
-    remedy: str,
+    client: TestClient, selections: Selections, reason: StopReason, remedy: str
 ) -> None:
-    selection_id = finish(selections.running(), make_result(reason, has_classifier=False))
+    selection_id = selections.succeeded(make_result(reason, has_classifier=False))
     body = problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, "no-classifier")
     dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
     assert f"submit a new selection with dataset_id {dataset_id} and {remedy}" in body["detail"]

@@ -288,19 +288,15 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     assert "/retry queues it again" in failed["detail"]
 
 
-def test_suspicious_labels_come_with_their_texts(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    claim = selections.running()
+def test_suspicious_labels_come_with_their_texts(client: TestClient, selections: Selections) -> None:
     judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
     suspicious = [SuspiciousLabel.model_validate({"row": row, **judged}) for row in (7, 2)]
     result = make_result().model_copy(update={"suspicious_labels": tuple(suspicious)})
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, result)
-    path, rows = f"/selections/{claim.job_id}/suspicious-labels", make_rows()
+    selection_id, rows = selections.succeeded(result), make_rows()
+    path = f"/selections/{selection_id}/suspicious-labels"
     shown = client.get(path)
     assert shown.json() == {
-        "selection_id": claim.job_id,
+        "selection_id": selection_id,
         "items": [{**one.model_dump(), "text": rows[one.row]["text"]} for one in suspicious],
     }
     assert client.get(path, headers={"If-None-Match": shown.headers["etag"]}).status_code == 304
@@ -311,16 +307,12 @@ def test_suspicious_labels_come_with_their_texts(
     problem_of(client.get(f"/selections/{selections.queued()}/suspicious-labels"), 409, "not-finished")
 
 
-def test_report_has_the_texts_of_rows_that_it_calls_wrong(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    claim, rows = selections.running(), make_rows()
+def test_report_has_the_texts_of_rows_that_it_calls_wrong(client: TestClient, selections: Selections) -> None:
+    rows = make_rows()
     judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
     answers = make_answers(rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     found = {"suspicious_labels": (SuspiciousLabel(row=7, **judged),), "answers": answers}
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result().model_copy(update=found))
-    path = f"/selections/{claim.job_id}/report"
+    path = f"/selections/{selections.succeeded(make_result().model_copy(update=found))}/report"
     page = client.get(path)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"

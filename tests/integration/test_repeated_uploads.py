@@ -25,11 +25,6 @@ def count(database: Database, table: str) -> int:
         return int(session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
 
 
-def test_same_rows_are_stored_once(client: TestClient, database: Database) -> None:
-    assert len({submit(client) for _ in range(3)}) == 1
-    assert (count(database, "datasets"), count(database, "examples")) == (1, 60)
-
-
 def test_other_rows_and_other_warnings_are_another_dataset(client: TestClient) -> None:
     first = submit(client)
     assert submit(client, make_rows()[:-1]) != first

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
-from sqlalchemy import func, select
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.lifecycle.spec import StoredSpec
@@ -103,15 +103,6 @@ def test_file_is_stored_row_by_row_and_its_spool_is_removed(
         assert session.get_one(Dataset, body["test_dataset_id"]).num_rows == 20
     assert settings.spool_dir is not None
     assert list(settings.spool_dir.iterdir()) == []
-
-
-def test_earlier_dataset_is_reused_by_its_id(client: TestClient, database: Database) -> None:
-    first = client.post("/selections", json=make_submission()).json()
-    second = client.post("/selections", json={"spec": make_spec(), "dataset_id": first["dataset_id"]})
-    assert second.status_code == 202
-    assert second.json()["dataset_id"] == first["dataset_id"]
-    with database.session_scope() as session:
-        assert session.scalar(select(func.count()).select_from(Dataset)) == 1
 
 
 def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestClient) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,12 +38,6 @@ def age(database: Database, column: str, seconds: float) -> None:
 def read(database: Database, selection_id: str) -> Job:
     with database.session_scope() as session:
         return session.get_one(Job, selection_id)
-
-
-@pytest.fixture
-def redis(settings: Settings) -> Iterator[Redis]:
-    with Redis.from_url(settings.redis_url) as made:
-        yield made
 
 
 @pytest.fixture

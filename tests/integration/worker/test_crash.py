@@ -1,6 +1,5 @@
 """What the parent does after a work-horse was killed."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +20,6 @@ from worker.parent import REPORT, describe_death, handle_crash
 
 KILLED = 9
 UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
-
-
-@pytest.fixture
-def redis(settings: Settings) -> Iterator[Redis]:
-    with Redis.from_url(settings.redis_url) as client:
-        yield client
 
 
 def job_of(claim: Claim, redis: Redis) -> Job:

@@ -59,12 +59,8 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     classifier = Classifier.model_validate_json(stored)
     assert classifier == expected
     assert set(classifier.predict(["a warm film"], TableScorer()).labels) <= {"positive", "negative"}
-    assert selections.events_of(selection_id, "classifier") == [
-        {
-            "head": expected.head.kind,
-            "accuracy": expected.quality and expected.quality.accuracy,
-        }
-    ]
+    told = {"head": expected.head.kind, "accuracy": expected.quality and expected.quality.accuracy}
+    assert selections.events_of(selection_id, "classifier") == [told]
 
 
 @pytest.mark.parametrize(("double", "name"), [("on_gpu", "NVIDIA H200"), ("sound", None)])

@@ -16,12 +16,6 @@ from worker.process import GuardedJob, JobWorker, create_worker
 
 
 @pytest.fixture
-def redis(settings: Settings) -> Iterator[Redis]:
-    with Redis.from_url(settings.redis_url) as client:
-        yield client
-
-
-@pytest.fixture
 def worker(settings: Settings) -> Iterator[JobWorker]:
     made = create_worker(settings)
     made.register_birth()

@@ -60,11 +60,7 @@ def test_every_label_word_is_found(words: list[str], data: st.DataObject) -> Non
 def test_scores_tell_the_answer_and_no_more(tmp_path: Path) -> None:
     double = ChatDouble()
     with serving(double):
-        scorer = open_endpoint(
-            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers="sampled", extra={"max_completion_tokens": 900}),
-            cache_dir=tmp_path,
-            answer_bytes=None,
-        )
+        scorer = connect(double, tmp_path, extra={"max_completion_tokens": 900})
         task = scorer.fit_task(TASK)
         queries = [task.render_query(f"{word} please") for word in WORDS]
         found = scorer.score([()], queries, task.label_spans)[0]
@@ -115,34 +111,28 @@ def test_what_is_thought_is_no_answer(thought: Any, tmp_path: Path) -> None:
     assert find_rows(unfinished, UNFINISHED).all()
 
 
-@pytest.mark.parametrize("said", [{"content": "<think>Well,"}, {"content": None, "reasoning_content": "Well,"}])
-def test_model_whose_thoughts_never_end_is_refused_with_what_helps(said: dict[str, Any], tmp_path: Path) -> None:
-    choices = [{"message": said, "finish_reason": "length"}]
-    with (
-        serving(ChatDouble(fault=lambda answer: answer | {"choices": choices})) as double,
-        pytest.raises(EndpointError, match=r"its limit ends what it thinks.*max_completion_tokens.*reasoning_effort"),
-    ):
+ENDLESS = r"its limit ends what it thinks.*max_completion_tokens.*reasoning_effort"
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ({"message": {"content": "<think>Well,"}, "finish_reason": "length"}, ENDLESS),
+        ({"message": {"content": None, "reasoning_content": "Well,"}, "finish_reason": "length"}, ENDLESS),
+        ({"message": {"content": "As a language model, I ..."}}, r"check: prompts.*max_completion_tokens"),
+    ],
+)
+def test_model_that_answers_no_label_is_refused_with_what_helps(
+    choice: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    double = ChatDouble(fault=lambda answer: answer | {"choices": [choice]})
+    with serving(double), pytest.raises(EndpointError, match=told):
         connect(double, tmp_path)
-
-
-def test_model_that_answers_no_label_is_refused(tmp_path: Path) -> None:
-    def say(answer: dict[str, Any]) -> dict[str, Any]:
-        return answer | {"choices": [{"message": {"content": "As a language model, I ..."}}]}
-
-    with (
-        serving(ChatDouble(fault=say)) as double,
-        pytest.raises(EndpointError, match=r"check: prompts.*max_completion_tokens"),
-    ):
-        open_endpoint(
-            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers="sampled"), cache_dir=tmp_path, answer_bytes=None
-        )
 
 
 def test_words_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
     with serving(ChatDouble()) as double:
-        scorer = open_endpoint(
-            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers="sampled"), cache_dir=tmp_path, answer_bytes=None
-        )
+        scorer = connect(double, tmp_path)
         with pytest.raises(InvalidVerbalizer, match="'us' and 'Us' differ in case or punctuation alone"):
             scorer.fit_task(Task("{text} {label}", {"a": "us", "b": "Us"}))
         scorer.close()
