@@ -1,6 +1,7 @@
 """Claim, fence and lease: at most one attempt writes."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import func, select, text, update
@@ -13,7 +14,7 @@ from app.lifecycle.endings import Crash
 from app.lifecycle.spec import list_inline_parts, load_submission
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables import Job, Report, StoredClassifier
+from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
@@ -99,6 +100,18 @@ def test_only_queued_selection_can_be_claimed(selections: Selections, database: 
         assert claims.claim_job(session, selection_id, 60) is None
 
 
+def test_many_claims_at_once_have_one_winner(selections: Selections, database: Database) -> None:
+    selection_id = selections.queued()
+
+    def claim(_: int) -> Claim | None:
+        with database.session_scope() as session:
+            return claims.claim_job(session, selection_id, 60)
+
+    with ThreadPoolExecutor(4) as pool:
+        won = [claim for claim in pool.map(claim, range(20)) if claim is not None]
+    assert won == [Claim(selection_id, 1)]
+
+
 def test_claim_carries_the_id_of_the_request_into_the_log_of_the_worker(
     client: TestClient, selections: Selections
 ) -> None:
@@ -146,6 +159,35 @@ def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, 
     assert 490 < float(left or 0) <= 500
 
 
+def test_renewal_tells_that_the_owner_wants_it_stopped(selections: Selections, database: Database) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.renew_lease(session, claim, 60) is Lease.CANCEL_REQUESTED
+
+
+def test_newest_checkpoint_replaces_the_one_before(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    later = Checkpoint("fingerprint", Phase.SEARCH, 3, "float32", {"beam": [[1]]})
+    for checkpoint in (CHECKPOINT, later):
+        with database.session_scope() as session:
+            assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint))
+    with database.session_scope() as session:
+        data = claims.load_checkpoint(session, claim)
+        assert data is not None
+        assert Checkpoint.from_bytes(data) == later
+        assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1
+
+
+def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
+        endings.requeue(session, claim)
+    successor = selections.claim(claim.job_id)
+    with database.session_scope() as session:
+        assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
+
+
 @pytest.mark.parametrize("ending", ["finish", "fail", "drop"])
 def test_ending_forgets_the_checkpoint(selections: Selections, database: Database, ending: str) -> None:
     claim = selections.running()
@@ -178,6 +220,14 @@ def test_result_is_stored_whole_and_ends_the_selection(
         classifier = session.get_one(StoredClassifier, claim.job_id).classifier
     assert SelectionResult.model_validate({**report, "classifier": classifier}) == result
     assert Classifier.model_validate(classifier) == result.classifier
+
+
+def test_release_queues_again_and_counts_no_crash(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert endings.requeue(session, claim)
+    stored = read(database, claim)
+    assert (stored.status, stored.attempt, stored.crashes, stored.lease_until) == ("queued", 1, 0, None)
 
 
 @pytest.mark.parametrize("ending", ["release", "finish late"])
