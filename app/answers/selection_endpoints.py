@@ -80,7 +80,7 @@ def export_support_examples(
 
 
 @router.post(
-    "/selections/{selection_id}/responding.render",
+    "/selections/{selection_id}/render",
     response_model=Rendered,
     response_description="The prompts of each input.",
     responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_RESULT, is_conflict_brief=True),

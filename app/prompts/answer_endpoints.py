@@ -69,7 +69,7 @@ def export_prompt(
 
 
 @router.post(
-    "/prompts/{name}/responding.render",
+    "/prompts/{name}/render",
     response_model=NamedPrompts,
     response_description="The prompts of each input.",
     responses=refusals(400, 401, 404, 413, 415, 422, 503),
