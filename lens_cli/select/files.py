@@ -26,10 +26,10 @@ _WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
 
 def write_files(files: SelectionFiles, result: SelectionResult, run: SelectionRun, console: Console) -> SelectionFiles:
     """Write the files that were asked for. Returns those that are there: a stopped run may have no classifier."""
+    origin = result.provenance.model_copy(update={"dataset": run.name or None})
+    result = result.model_copy(update={"provenance": origin})
     if files.output is not None:
-        origin = result.provenance.model_copy(update={"dataset": run.name or None})
-        named = result.model_copy(update={"provenance": origin})
-        replace_file(files.output, (named.model_dump_json(indent=2) + "\n").encode())
+        replace_file(files.output, (result.model_dump_json(indent=2) + "\n").encode())
     if files.suspicious is not None:
         content = write_suspicious_labels(result.suspicious_labels, run.texts.dataset)
         replace_file(files.suspicious, content.encode("utf-8-sig"))

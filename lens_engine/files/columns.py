@@ -83,7 +83,7 @@ def match_header(table: Table, wanted: WantedColumns, field: str, *, has_labels:
         place = f"{field}.{repeated[0]}" if repeated[0] in wanted.names else field
         raise InvalidDataset(f"{told}; give each column a name of its own", field=place)
     missing = [name for name in wanted.names if _is_missing(name, table)]
-    if missing:
+    if missing and names:  # without names the table is empty, which its reader says
         there_is = "there is no column" if len(missing) == 1 else "there are no columns"
         advice = f"name one of the columns found ({wanted.parameters})"
         is_alone = len(names) == 1 and wanted.label is not None and table.has_header
