@@ -129,9 +129,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
     result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert all(one["judged"]["n"] for one in result["support_examples"])
-    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"]), result[
-        "warnings"
-    ]
+    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
     assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None, "max_cost": None}
 
 
@@ -147,9 +145,7 @@ def test_a_run_with_too_little_time_for_a_first_choice_ends_with_a_bag_of_words(
     result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert [one["name"] for one in result["tested"]] == ["bag_of_words", "embeddings"]
     assert "Partial: a limit was reached" in result["verdict"]["sentence"]
-    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"]), result[
-        "warnings"
-    ]
+    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
 
 
 def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selections, settings: Settings) -> None:
