@@ -6,7 +6,7 @@ classifiers are contenders too.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ class Choices:
     table: Table
     proposals: Sequence[Proposal]
     bags: int  #: samples of each estimate
+    _estimates: dict[tuple[int, Use, bool], Estimate] = field(init=False, default_factory=dict)
 
     def prompt(self, use: Use, *, is_fixed: bool = False) -> Line | None:
         """The prompt for a use, in the wording of the run; None if none was judged.
@@ -59,12 +60,18 @@ class Choices:
         best = self._choose(self._list_read(self.table.setup.config.use))
         return 0 if best is None else self.proposals[best.prompt or 0].wording
 
-    def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate | None:
+    def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate:
         """What to expect of a choice. That of the first choice counts all contenders among which it was chosen.
 
         Args:
             use: of the door; None for classifiers.
         """
+        key = (id(line), use or self.table.setup.config.use, is_fixed and line is not self.first)
+        if key not in self._estimates:
+            self._estimates[key] = self._estimate(line, use, is_fixed=is_fixed)
+        return self._estimates[key]
+
+    def _estimate(self, line: Line, use: Use | None, *, is_fixed: bool) -> Estimate:
         if line is self.first:
             lines = self._everything
         else:

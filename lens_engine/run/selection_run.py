@@ -59,6 +59,7 @@ class SelectionRun:
     store: CheckpointStore
     state: RunState = field(init=False)
     _fingerprint: str = field(init=False)
+    _found: Found | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._fingerprint = self._make_fingerprint()
@@ -211,11 +212,16 @@ class SelectionRun:
         return is_judged or bool(self._findings.finalists)
 
     def _find(self, bags: int) -> Found:
+        """What is found by now, with the estimates that were made of it: each takes some hundred choices."""
+        kept = self._found
+        if kept is not None and kept.state is self.state and kept.choices.bags == bags:
+            return kept
         is_searched = SEARCHED in self.state.done
         proposals = self.proposals if is_searched else propose(self.setup, self._findings, None)
         judging = self.state.judging or Judging({}, ())
         table = Table.of(self.setup, proposals, judging.cells, self.state.candidates, judging.left)
-        return Found(self.state, self._findings, Choices(table, proposals, bags))
+        self._found = Found(self.state, self._findings, Choices(table, proposals, bags))
+        return self._found
 
     def _check_origin(self, checkpoint: Checkpoint) -> None:
         if checkpoint.fingerprint != self._fingerprint:
@@ -276,8 +282,8 @@ class SelectionRun:
 
     def _show_best(self, bags: int) -> None:
         choices = self._find(bags).choices
-        if choices.first is not None and (found := choices.estimate(choices.first, None)) is not None:
-            self.meter.standing.expected_accuracy = found.accuracy
+        if choices.first is not None:
+            self.meter.standing.expected_accuracy = choices.estimate(choices.first, None).accuracy
 
     def _make_fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""

@@ -120,9 +120,9 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     selections: Selections, settings: Settings
 ) -> None:
     selection_id = selections.queued()
-    limited = settings.model_copy(update={"job_timeout_seconds": 16})
+    limited = settings.model_copy(update={"job_timeout_seconds": 8})
 
-    with UnixSignalDeathPenalty(16, JobTimeoutException):
+    with UnixSignalDeathPenalty(8, JobTimeoutException):
         run_with(limited, "slow", selection_id)
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
