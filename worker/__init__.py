@@ -2,10 +2,9 @@
 
 process, parent     waits for jobs, forks a work-horse for each, and sees to its end
 jobs, execution     one job: claimed, run, ended; what each way to end means
-selecting           one selection in it: load, compute, resume
+selecting           one selection in it, with the model that `model_loading` opens: compute, resume
 heartbeat           renews the lease and writes progress and checkpoints while the run computes
 faults, patience    whose an error is; writes to a Postgres that is away
 inspection, device  what is looked at before work is taken
 answering           the process that holds models and answers at once; it claims nothing
-model_loading       from the name of a model to the model
 """

@@ -1,2 +1,1 @@
-"""Names that production reads: each has versions, which copy support examples, task and classifier of a result. Runs
-are not known here."""
+"""Names that production reads: versions with a copy of what a selection found. Runs are not known here."""

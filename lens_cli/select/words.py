@@ -107,11 +107,8 @@ def advise(error: InvalidDataset, train: Path) -> str | None:
     settings, unreadable = list_settings(error), (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
     if settings:
         return f"this command has the options: {_write_command(settings)}"
-    if (
-        isinstance(error, unreadable)
-        or not train.exists()
-        or any(fault.field.startswith("test") for fault in error.faults)
-    ):
+    is_of_test = any(fault.field.startswith("test") for fault in error.faults)
+    if isinstance(error, unreadable) or not train.exists() or is_of_test:
         return None  # lens suggest would refuse the file too, or does not read it
     return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
 

@@ -114,7 +114,7 @@ class Pace:
     """
 
     def __init__(self, scorer: LabelScorer, clock: Callable[[], float]) -> None:
-        self._scorer, self._clock = scorer, clock
+        self._scorer, self._clock = scorer.computing, clock
         self._computed, self._seconds, self._began = 0, 0.0, clock()
         self._of_phase = self._computed_of_phase = 0  # tokens of finished chunks
         self._new_share = 1.0
@@ -144,9 +144,9 @@ class Pace:
             self._seen_tokens, self._seen_seconds = tokens, self._clock() - self._began
 
     def end(self, tokens: int, computed: int) -> None:
-        """A chunk is done; so many of its tokens were computed, and the others found in a cache.
+        """Count a finished chunk: its tokens, and those that were computed. The others were in a cache.
 
-        `tokens` is 0 of hidden states, which no cache has, so they tell nothing of what it has.
+        Hidden states are no tokens here: no cache has them, and they do not say what it has.
         """
         if computed:
             self._computed, self._seconds = self._computed + computed, self._seconds + self._clock() - self._began

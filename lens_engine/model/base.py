@@ -245,10 +245,8 @@ class BlockScorer(LabelScorer):
     def score_pairs(
         self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
     ) -> LabelLogProbs:
-        label_log_probs: LabelLogProbs = self.score_block(
-            Block(tuple(prefixes), tuple(queries), is_paired=True), label_spans
-        )[0]
-        return label_log_probs
+        block = Block(tuple(prefixes), tuple(queries), is_paired=True)
+        return np.asarray(self.score_block(block, label_spans)[0])
 
     def score_block(self, block: Block, label_spans: Sequence[str]) -> LabelLogProbs:
         (scores,) = self.score_blocks([block], label_spans)

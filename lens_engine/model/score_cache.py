@@ -180,10 +180,6 @@ class RememberingScorer(BlockScorer):
         return self._scorer.identity
 
     @property
-    def fed_tokens(self) -> int:
-        return self._scorer.fed_tokens
-
-    @property
     def computing(self) -> LabelScorer:
         return self._scorer
 

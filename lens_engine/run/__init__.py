@@ -5,6 +5,5 @@ preparation                       rows dealt, prompts fitted, the price
 propose, judge, classifying       contenders are written down, asked, fitted
 table, choose, choices            one table of answers; a choice for each door, and its estimate
 report, run_warnings              the result
-suggest                           what a run of a file could look like
-estimator                         a run as a classifier of scikit-learn
+suggest, estimator                what a run of a file could look like; a run as a classifier of scikit-learn
 """
