@@ -1,7 +1,6 @@
 """An evaluation: support examples or a classifier, asked as production asks, and measured on labelled rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from lens_engine.classifier.quality import compare_hits, compare_macro_f1, measu
 from lens_engine.config import Use
 from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
-from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
+from lens_engine.evaluation.batches import RowListener, predict_batches
 from lens_engine.files import TextRow
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.pool import PromptForm
@@ -208,33 +207,22 @@ class Evaluation:
         """
         join_labels(self.classifier.labels, leave_out(self.classifier.task, self.examples)[0])
 
-    def run(
-        self,
-        scorer: LabelScorer | None,
-        listener: RowListener,
-        store: AnswerStore | None = None,
-        guard: Callable[[], AbstractContextManager[object]] = nullcontext,
-    ) -> Measured:
+    def run(self, scorer: LabelScorer | None, listener: RowListener) -> Measured:
         """Ask for every row, and measure.
 
         Args:
             scorer: the model; None for a bag of words.
-            store: keeps the answers.
-            guard: as `BatchPredictor` takes it.
 
         Raises:
-            Stopped: as `BatchPredictor.predict`.
+            Stopped: as `predict_batches`.
             ModelMismatch, InvalidVerbalizer: as `make_classifier`.
             InvalidDataset: no row has an answer.
             ModelError: the model could not score the rows.
         """
         subject, (examples, notes) = self.subject, leave_out(self.classifier.task, self.examples)
         classifier = make_classifier(subject, scorer, is_other_model=self.is_other_model)
-        read = batches_of([TextRow(example.text) for example in examples])
         answers = Answers(classifier.labels, examples)
-        for batch in BatchPredictor(scorer, listener, len(examples), guard).predict(
-            classifier, read, len(examples), store
-        ):
+        for batch in predict_batches(classifier, [TextRow(one.text) for one in examples], scorer, listener):
             answers.extend(batch)
         notes = (*(subject.notes if isinstance(subject, PromptSubject) else ()), *notes)
         return Measured(measure(classifier, examples, answers, known=self.known, notes=notes), answers.num_cut)

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels
-from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, RowProgress, batches_of, predict_rows
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, RowProgress, predict_batches, predict_rows
 from lens_engine.evaluation.evaluation import make_classifier, measure
 from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped
@@ -228,20 +228,6 @@ def test_another_model_is_asked_if_it_may_be() -> None:
 ROWS = [TextRow(f"Film {number}, a joy") for number in range(2 * BATCH_ROWS + 40)]
 
 
-class Kept(list[Prediction]):
-    """An `AnswerStore` in memory."""
-
-    def take_up(self, _: ModelRecord | None) -> int:
-        return len(self)
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        return self[start : start + limit]
-
-    def keep(self, start: int, answers: Sequence[Prediction]) -> None:
-        assert start == len(self)
-        self.extend(answers)
-
-
 class Heard(list[RowProgress]):
     """A `RowListener` that asks for a stop once `stop_at` rows are done."""
 
@@ -254,28 +240,29 @@ class Heard(list[RowProgress]):
         return StopReason.CANCELLED if self and self[-1].done >= self.stop_at else None
 
 
-def ask(store: Kept, listener: Heard, scorer: TableScorer) -> list[Prediction]:
+def ask(answers: list[Prediction], listener: Heard, scorer: TableScorer) -> None:
+    """Ask for the rows that have no answer yet."""
     times = iter(range(0, 1000, 10))
-    predictor = BatchPredictor(scorer, listener, len(ROWS), clock=lambda: next(times))
-    return [one for batch in predictor.predict(CLASSIFIER, batches_of(ROWS), len(ROWS), store) for one in batch]
+    for batch in predict_batches(CLASSIFIER, ROWS, scorer, listener, len(answers), lambda: next(times)):
+        answers.extend(batch)
 
 
-def test_stopped_run_goes_on_after_the_last_batch_that_is_kept() -> None:
-    store, listener, scorer = Kept(), Heard(), TableScorer()
+def test_stopped_run_goes_on_after_the_last_whole_batch() -> None:
+    answers, listener, scorer = list[Prediction](), Heard(), TableScorer()
     listener.stop_at = BATCH_ROWS
     with pytest.raises(Stopped):
-        ask(store, listener, scorer)
-    assert (len(store), scorer.num_calls) == (BATCH_ROWS, 1)
+        ask(answers, listener, scorer)
+    assert (len(answers), scorer.num_calls) == (BATCH_ROWS, 1)
 
-    found = ask(store, Heard(), scorer)
+    ask(answers, Heard(), scorer)
 
     whole = [ROWS[start : start + BATCH_ROWS] for start in range(0, len(ROWS), BATCH_ROWS)]
-    assert found == store == [one for batch in whole for one in predict_rows(CLASSIFIER, batch, TableScorer())]
+    assert answers == [one for batch in whole for one in predict_rows(CLASSIFIER, batch, TableScorer())]
 
 
-def test_speed_leaves_out_the_rows_that_were_kept() -> None:
+def test_speed_leaves_out_the_rows_of_an_earlier_run() -> None:
     listener, answers = Heard(), predict_rows(CLASSIFIER, ROWS[:BATCH_ROWS], TableScorer())
-    ask(Kept(answers), listener, TableScorer())
+    ask(answers, listener, TableScorer())
     done = [BATCH_ROWS, 2 * BATCH_ROWS, len(ROWS)]
     assert [one.done for one in listener] == done
     assert [one.per_second for one in listener] == [None, BATCH_ROWS / 20, (BATCH_ROWS + 40) / 30]
