@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.metering.estimate import (
-    CostEstimate,
-    estimate_by_words,
-    measure_lengths,
-    measure_pace,
-    share_of_largest,
-)
+from lens_engine.metering.estimate import CostEstimate, measure_lengths, measure_pace
 from lens_engine.metering.limits import Money
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
@@ -303,13 +297,9 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     """
     scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
-    setup, labelled = prepared.setup, prepared.setup.rows.labelled
-    words, largest = estimate_by_words(labelled, setup.task), share_of_largest(labelled, setup.task)
+    setup = prepared.setup
     found = CostEstimate(
         price_run(setup),
-        words_accuracy=words.accuracy,
-        words_rows=words.rows_if_fewer(len(labelled)),
-        largest_class=largest,
         counts=count_rows(setup),
         fit_rows=count_fit_rows(setup.rows, config.classifier.fit_rows),
         budget=config.budget,

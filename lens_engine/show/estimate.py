@@ -9,7 +9,6 @@ from lens_engine.model.spending import Bill, Paid
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count
 from lens_engine.result import RowCounts
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.verdict import advise_by_words
 from lens_engine.types import Phase
 
 _COST = "The most that the run costs"
@@ -95,17 +94,12 @@ def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{
 
 
 def describe_estimate(estimate: CostEstimate) -> list[str]:
-    """Limits of the budget below the estimate, and what word counting reaches: a sentence each."""
+    """Limits of the budget below the estimate: a sentence each."""
     sentences = [
         f"The budget ends the run {limit}. The result is the best until then." for limit in _list_limits(estimate)
     ]
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
-    if estimate.words_accuracy is not None:
-        some = estimate.words_rows
-        number = some or (0 if estimate.counts is None else estimate.counts.labelled)
-        rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
-        sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows, number))
     return sentences
 
 

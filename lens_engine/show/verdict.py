@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from math import hypot
 from typing import NamedTuple
 
+from lens_engine.classifier.bag_of_words import WordsEstimate
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent, show_share
@@ -209,21 +210,13 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
     ]
 
 
-def advise_by_words(accuracy: float, share: float | None, rows: str, number: int = 0) -> str:
-    """What word counting reaches before a run, what was not measured, and what a run tells.
-
-    Args:
-        accuracy: cross-validated.
-        share: of the largest class on the same rows; None if it is not known.
-        rows: names the rows.
-        number: of the rows; 0 if it is not known.
-    """
+def advise_by_words(words: WordsEstimate) -> str:
+    """What word counting reaches before a run, what was not measured, and what a run tells."""
+    accuracy, share, number = words.accuracy, words.largest_class, words.num_rows
+    rows = "all labelled rows" if number == words.num_labelled else f"{number:,} of the labelled rows"
     found = f"Counting words is right for {show_share(accuracy, 100)} of {rows}"
-    if share is None:
-        return f"{found}."
     found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
-    error = (share * (1 - share) / number) ** 0.5 if number else 0.0
-    if accuracy > share + error:
+    if accuracy > share + (share * (1 - share) / number) ** 0.5:
         if accuracy >= _ENOUGH:
             return f"{found}. That leaves little for a language model to add."
         return f"{found}. Lens is worth a try where that is not enough."
