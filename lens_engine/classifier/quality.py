@@ -295,11 +295,6 @@ def is_clearly_better(answers: IndexArray, others: IndexArray, gold: IndexArray,
     return hits.only_first > hits.only_second and hits.p_value < _CHANCE
 
 
-def place_in_bins(confidences: FloatArray) -> IndexArray:
-    """`[rows]`, the bin of the expected calibration error of each probability, from 0."""
-    return np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
-
-
 def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
     return np.asarray(-class_log_probs[np.arange(len(gold)), gold])
@@ -315,6 +310,6 @@ def interval(hits: int, n: int) -> tuple[float, float]:
 
 def _calibration_error(confidences: FloatArray, hits: NDArray[np.bool_]) -> float:
     """Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (AAAI 2015), with equal bins."""
-    bins = place_in_bins(confidences)
+    bins = np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
     gaps = [abs(float(confidences[own].sum() - hits[own].sum())) for own in (bins == one for one in np.unique(bins))]
     return sum(gaps) / len(hits)

@@ -68,10 +68,6 @@ class Answers:
         """`[rows]`, whether the answer is the label of the row."""
         return np.asarray(self._answers == self.gold)
 
-    def labels(self) -> list[str | None]:
-        """The answer to each row; None to a bad row."""
-        return [None if place == _NONE else self.classes[place] for place in self._answers.tolist()]
-
     def figures(self) -> RowFigures:
         """Of the rows that have an answer.
 

@@ -9,7 +9,7 @@ import pytest
 
 from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
-from lens_engine.evaluation.evaluation import PromptSubject, known_answers
+from lens_engine.evaluation.evaluation import PromptSubject
 from lens_engine.model.base import Prefix
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.prompt.template import Task
@@ -131,9 +131,10 @@ def test_fixed_form_has_its_answers_too(found: SelectionResult, problem: Problem
     subject = PromptSubject.of_result(found, "prompt", is_fixed=True)
     assert subject.in_place_of is not None
     labels = dict(zip(found.answers.rows, subject.asked.predict(texts, TableScorer(copying)).labels, strict=True))
-    known = known_answers(found, subject)
-    assert known
-    assert all(labels[row] == label for row, label in known.items())
+    (said, *_) = found.answers.fixed
+    assert said is not None
+    known = {row: TASK.labels[place] for row, place in zip(found.answers.rows, said, strict=True) if place is not None}
+    assert known == {row: labels[row] for row in known}
 
 
 def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:

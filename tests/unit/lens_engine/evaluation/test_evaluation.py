@@ -1,13 +1,11 @@
-"""The figures of an evaluation are those of scikit-learn, and pair the answers row by row."""
+"""The figures of an evaluation are those of scikit-learn."""
 
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
 from lens_engine.classifier.classifier import Classifier
@@ -57,10 +55,10 @@ def collect(labels: Sequence[str], examples: Sequence[Example], predictions: Ite
 
 
 def measure_answers(
-    classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction], **more: Any
+    classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction]
 ) -> EvaluationResult:
     answers = collect(classifier.labels, examples, predictions)
-    return measure(classifier, examples, answers, **more)
+    return measure(classifier, examples, answers)
 
 
 def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
@@ -127,37 +125,6 @@ def test_rows_without_an_answer_are_counted_and_left_out(classifier: Classifier)
     assert result.warnings == ("10 rows were too long and not judged",)
     with pytest.raises(InvalidDataset, match="every row exceeds the context"):
         measure_answers(classifier, examples, [BAD] * 40)
-
-
-def test_answers_are_paired_by_row_with_those_of_the_selection(classifier: Classifier) -> None:
-    examples, predictions = draw(60)
-    known = {example.row: LABELS[0] for example in examples[20:]}
-    found = measure_answers(classifier, examples, predictions, known=known).comparison
-    pairs = [
-        (one.label == example.label, example.label == LABELS[0], one.label == LABELS[0])
-        for one, example in zip(predictions[20:], examples[20:], strict=True)
-    ]
-    own, theirs = (sum(a and not b for a, b, _ in pairs), sum(b and not a for a, b, _ in pairs))
-    assert found is not None
-    assert (found.n, found.only_evaluation_right, found.only_selection_right) == (40, own, theirs)
-    assert found.p_value == pytest.approx(binomtest(own, own + theirs).pvalue)
-    assert found.same_answers == sum(same for _, _, same in pairs)
-    gold, answers = [one.label for one in examples[20:]], [one.label for one in predictions[20:]]
-    own, theirs = (f1_score(gold, given, average="macro") for given in (answers, [LABELS[0]] * 40))
-    assert found.macro_f1 == pytest.approx(own - theirs)
-    assert 0.0 < found.macro_f1_error < 0.2
-
-
-def test_equal_answers_match(classifier: Classifier) -> None:
-    examples, predictions = draw(20)
-    known = {example.row: str(one.label) for example, one in zip(examples, predictions, strict=True)}
-    same = measure_answers(classifier, examples, predictions, known=known)
-    assert same.matches
-    assert same.comparison is not None
-    assert same.comparison.p_value == 1.0
-    assert measure_answers(classifier, examples, [*predictions[:19], BAD], known=known).matches is False
-    assert measure_answers(classifier, examples, predictions).matches is None
-    assert measure_answers(classifier, examples, predictions, known={99: "billing"}).comparison is None
 
 
 def test_labels_in_other_spellings_are_those_of_the_classifier(classifier: Classifier) -> None:
