@@ -198,15 +198,6 @@ def test_cross_validation_in_a_pipeline_measures_rows_that_no_fit_saw(make: Make
     assert first.tolist() == second.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_instruction_is_in_every_prompt_and_refused_by_its_name(make: Make) -> None:
-    result = make(instruction="Which mood?").fit(TEXTS, CLASSES).result_
-    assert result.task.instruction == "Which mood?"
-    assert result.prompt.startswith("Which mood?\n")
-    with pytest.raises(InvalidInput, match="the instruction has only spaces") as refusal:
-        make(instruction=" ").fit(TEXTS, CLASSES)
-    assert refusal.value.field == "instruction"
-
-
 def test_grid_search_tries_templates_and_models(make: Make) -> None:
     models = [LanguageModel(TableScorer(name="one")), LanguageModel(TableScorer(name="two"))]
     grid = {"template": ["{text} Mood: {label}.", "{text} {label}"], "model": models}

@@ -64,13 +64,6 @@ def test_best_wording_is_that_of_every_prompt_of_the_result(chosen: SelectionRes
     assert {one.wording for one in chosen.contenders if one.method == "zero_shot"} == {0, 1, 2, 3}
 
 
-def test_one_wording_is_no_choice(select: Callable[..., SelectionResult]) -> None:
-    result = select(TASK)
-
-    assert result.digest == select().digest
-    assert result.wordings == ()
-
-
 def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
     monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, chosen: SelectionResult
 ) -> None:

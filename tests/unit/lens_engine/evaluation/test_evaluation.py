@@ -77,15 +77,6 @@ def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
     assert result.dataset_sha256 == digest_examples(examples)
 
 
-def test_calibration_error_is_that_of_ten_bins(classifier: Classifier) -> None:
-    examples, predictions = draw(300)
-    shares = np.array([max(one.probabilities) for one in predictions])
-    hits = np.array([one.label == example.label for one, example in zip(predictions, examples, strict=True)])
-    bins = np.digitize(shares, np.linspace(0, 1, 11)[1:-1])
-    gaps = [abs(shares[bins == one].mean() - hits[bins == one].mean()) * (bins == one).sum() for one in np.unique(bins)]
-    assert measure_answers(classifier, examples, predictions).quality.ece == pytest.approx(sum(gaps) / 300)
-
-
 @pytest.mark.parametrize("count", [4, 60, 400])
 def test_intervals_hold_their_figures_and_narrow_with_the_rows(count: int, classifier: Classifier) -> None:
     quality = measure_answers(classifier, *draw(count)).quality
