@@ -25,10 +25,7 @@ class Answers:
     """The answers to labelled rows, in a few numbers a row: 200 labels take no more memory than two."""
 
     def __init__(self, labels: Sequence[str], examples: Sequence[Example]) -> None:
-        """No answer yet.
-
-        Args:
-            labels: of the classifier, in the order of its probabilities.
+        """No answer yet. `labels`: of the classifier, in the order of its probabilities.
 
         Raises:
             InvalidDataset: a row has a label that the classifier does not know.

@@ -26,11 +26,7 @@ from lens_engine.types import Example, Record
 def measure(
     classifier: Classifier, examples: Sequence[Example], answers: Answers, *, notes: Sequence[str] = ()
 ) -> EvaluationResult:
-    """The figures of an evaluation.
-
-    Args:
-        answers: of the classifier to the examples.
-        notes: warnings on what is judged.
+    """The figures of the answers to these examples, with notes on what is judged.
 
     Raises:
         InvalidDataset: no row has an answer.
@@ -70,11 +66,7 @@ class PromptSubject(Record):
 
     @classmethod
     def of_result(cls, result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> "PromptSubject":
-        """The prompt of a result.
-
-        Args:
-            use: use for which the prompt is the best; None for that of the run.
-            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+        """The prompt of a result for a use, or its fixed form.
 
         Raises:
             InvalidConfig: the result has not the pool of its prompt.
@@ -102,10 +94,7 @@ def classifier_of(subject: Subject) -> Classifier:
 
 
 def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_model: bool = False) -> Classifier:
-    """The classifier that an evaluation asks.
-
-    Args:
-        is_other_model: whether another model is asked than the one of the selection.
+    """The classifier that an evaluation asks, perhaps of another model than that of the selection.
 
     Raises:
         ModelMismatch: the model is another than it must be.

@@ -99,10 +99,9 @@ def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
 
 
 def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: ColumnNames | None) -> bytes:
-    """The rows of a file that are to be labelled, as CSV with an empty column for the label, and how each was chosen.
+    """The rows of a file that are to be labelled, as CSV with how each was chosen, and an empty column for the label.
 
-    Args:
-        label_column: of the labelled rows. A file that has it already gets no other.
+    A file that has the column of the labels already gets no other.
     """
     name = label_column if isinstance(label_column, str) else LABEL
     new = [] if fold_name(name) in map(fold_name, texts.columns) else [name]

@@ -294,9 +294,6 @@ class Spending(Record):
 def find_renderer(record: TaskRecord, answer: SupportExamples, pool: Pool | None) -> PromptRenderer:
     """The prompt of support examples, of any form.
 
-    Args:
-        pool: rows in which it finds demonstrations; not read for a fixed form.
-
     Raises:
         InvalidConfig: the prompt finds demonstrations for each input, and the pool is missing.
     """

@@ -24,12 +24,10 @@ class Quotas:
 
     @classmethod
     def of(cls, counts: Mapping[str, int], config: SelectionConfig) -> "Quotas":
-        """With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn.
+        """From the number of rows of each label from which demonstrations are drawn.
 
+        With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn.
         It shows at most half of the rows, and of each label at most half, because the others judge it.
-
-        Args:
-            counts: number of rows of each label from which demonstrations are drawn.
         """
         n = min(config.num_demonstrations, max(sum(counts.values()) // 2, 1))
         if not config.balanced or n < len(counts):
@@ -41,9 +39,6 @@ class Quotas:
         """The group of each example `[examples]`, and the number of members of each group in a permutation.
 
         In label-balanced permutations each label is a group; otherwise all examples are one group.
-
-        Args:
-            label_indices: `[examples]`, from `Task.index_labels`.
         """
         if self.by_label is None:
             return np.zeros_like(label_indices), (self.num_demonstrations,)
@@ -114,15 +109,11 @@ _SEED = 0
 
 
 def draw_sample(rows: Sequence[tuple[str, int]], most_rows: int, most_characters: int) -> list[int]:
-    """Draw rows at random, and return their indexes in order: all of them if they fit.
+    """Draw rows, given by label and length (characters), and return their indexes in order: all of them if they fit.
 
     Half of the sample goes to the labels in equal parts, so that a rare label keeps its rows; the other half is drawn
     from all rows. If the characters do not suffice, every label has a row before one has a second. The same rows give
     the same sample.
-
-    Args:
-        rows: label and length (characters) of each row.
-        most_rows, most_characters: bounds of the sample.
     """
     if len(rows) <= most_rows and sum(length for _, length in rows) <= most_characters:
         return list(range(len(rows)))

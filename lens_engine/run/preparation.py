@@ -30,11 +30,7 @@ from lens_engine.types import Phase
 
 
 def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> None:
-    """
-    Args:
-        reserve: of the test rows.
-        money: of the run; None before its scorer is known.
-    """
+    """Refuse a budget that pays for no first result beside the reserve; `money` is None without a scorer."""
     budget, (rung, *_) = setup.config.budget, plan_rungs_of_judging(len(setup.rows.judging), 2)
     first = setup.prices.judging(1, rung.end)
     pairs = (first + reserve).pairs

@@ -82,11 +82,7 @@ def list_ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:
 
 
 def draw_accuracies(lines: Sequence[Bar], *, name: str = "accuracies") -> Markup:
-    """A figure a line: twice, for a phone and for a wide page.
-
-    Args:
-        name: part of the ids; each chart of a page needs another.
-    """
+    """A figure a line: twice, for a phone and for a wide page. `name` is part of the ids; each chart needs another."""
     told = "; ".join(f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines)
     frame = Markup(
         '<svg class="chart {kind}" viewBox="0 0 {width} {height:g}" role="img" '

@@ -290,11 +290,7 @@ def _write_fence(text: str) -> str:
 
 
 def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
-    """A row for each suspicious label, with its number from 1 and its text.
-
-    Args:
-        texts: of the dataset, by row.
-    """
+    """A row for each suspicious label, with its number from 1 and its text; `texts`: of the dataset, by row."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(("row", "text", "label", "likelier", "probability", "probability_of_likelier"))

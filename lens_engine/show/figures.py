@@ -83,12 +83,7 @@ def tabulate_answered(result: SelectionResult) -> Table | None:
 
 
 def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
-    """The beginning of the curve of accuracy against the share answered; None where all probabilities are equal.
-
-    Args:
-        of: whose answers they are.
-        rows: names the rows.
-    """
+    """The beginning of the curve of accuracy against the share answered; None where all probabilities are equal."""
     shown = [one for one in figure.shares_answered if one.share >= _LEAST_ANSWERED]
     if len(shown) < 2:
         return None

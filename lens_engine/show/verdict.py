@@ -223,11 +223,7 @@ _LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
 
 
 def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The lines of the box: a name, and its sentences.
-
-    Args:
-        texts: number of the user's texts in each part of the document.
-    """
+    """The lines of the box: a name, and its sentences. `texts`: how many stand in each part of the document."""
     told, answered = say_decision(result), find_answered(result)
     inside = [f"{number:,} in {part}" for part, number in texts.items() if number]
     lines = {
@@ -291,11 +287,7 @@ def _say_cost(result: SelectionResult) -> Iterator[str]:
 
 
 def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
-    """A warning if nothing that was tested is better than always the most frequent label.
-
-    Args:
-        tested: on the same rows; None for what was not tested.
-    """
+    """A warning if nothing that was tested on the same rows is better than always the most frequent label."""
     found = [one for one in tested if one is not None]
     if not found or any(one.beats_largest_class(objective) for one in found):
         return []
