@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InputProblem, InvalidConfig
+from lens_engine.errors import InvalidConfig, InvalidInput, join_faults
 
 _MAX_SUGGESTIONS = 3
 _MAX_CHARACTERS = 60
@@ -67,24 +67,23 @@ _MAX_SHOWN = 60
 """Longest part of a given value that a message repeats (characters)."""
 
 
-def refuse_options(error: ValidationError) -> InvalidConfig:
-    """The refusal of options that do not fit `SelectionConfig`. It names the first ten wrong options."""
+def refuse_options(error: ValidationError) -> InvalidInput:
+    """The refusal of options that do not fit `SelectionConfig`; see `join_faults`."""
     found = error.errors(include_url=False)[:_MAX_PROBLEMS]
-    problems = [problem for item in found for problem in _describe(item)]
-    return InvalidConfig.of_problems(tuple(problems[:_MAX_PROBLEMS]))
+    return join_faults([problem for item in found for problem in _describe(item)][:_MAX_PROBLEMS])
 
 
-def _describe(item: Any) -> Iterator[InputProblem]:
+def _describe(item: Any) -> Iterator[InvalidConfig]:
     """What is wrong, from an entry of `ValidationError.errors`."""
     path, value = ".".join(part for part in item["loc"] if isinstance(part, str)), item["input"]
     place = f"options.{path}" if path else "options"
     if item["type"] == "extra_forbidden":
         for name in _list_names(path, value):
-            yield InputProblem(f"options.{name}", _describe_unknown(name))
+            yield InvalidConfig(_describe_unknown(name), field=f"options.{name}")
     elif item["type"] == "value_error":  # options in conflict; the message is that of `lens_engine.config`
-        yield InputProblem(place, str(item["ctx"]["error"]))
+        yield InvalidConfig(str(item["ctx"]["error"]), field=place)
     else:
-        yield InputProblem(place, _describe_value(path, value, item["msg"]))
+        yield InvalidConfig(_describe_value(path, value, item["msg"]), field=place)
 
 
 def _list_names(path: str, value: object) -> list[str]:

@@ -49,15 +49,7 @@ def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
     )
 
 
-def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
-    spending = scorer.spending
-    refuse_unpriced(
-        config, is_served=spending is not None, has_prices=spending is not None and spending.prices is not None
-    )
-
-
 def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: bool) -> None:
-    """As `check_prices`, for a model that is not opened yet."""
     if config.budget.max_cost is None or has_prices:
         return
     why = (
@@ -137,7 +129,9 @@ def prepare_run(
     check_problem(problem)
     if not isinstance(config, SelectionConfig):
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
-    check_prices(config, scorer)
+    spending = scorer.spending
+    has_prices = spending is not None and spending.prices is not None
+    refuse_unpriced(config, is_served=spending is not None, has_prices=has_prices)
     setup = _make_setup(problem, scorer, config)
     prices = price_run(setup)
     meter = Meter(

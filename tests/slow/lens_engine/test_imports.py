@@ -145,4 +145,3 @@ def test_names_can_be_completed_before_they_are_imported_and_all_can_be() -> Non
     names, numpy = done.stdout.splitlines()
     assert set(lens_engine.__all__) <= set(names.split())
     assert numpy == ""
-    assert sorted(lens_engine.__all__) == sorted(lens_engine._HOME)

@@ -43,12 +43,6 @@ def test_texts_and_classes_of_any_sequence_are_fitted(hold: Any, make: Make) -> 
     assert estimator.score(hold(TEXTS), hold(CLASSES)) == 1.0
 
 
-def test_classes_of_one_spelling_are_named(make: Make) -> None:
-    y = [*CLASSES[:-12], *(one.title() for one in CLASSES[-12:])]
-    with pytest.warns(UserWarning, match="classes of their own: 'Bad', 'Good', 'bad', 'good'"):
-        assert len(make().fit(TEXTS, y).classes_) == 4
-
-
 @pytest.mark.parametrize(
     ("bad", "good"), [("bad", "good"), (0, 1), (-3, 12), (False, True), ("not_good", "good")], ids=str
 )
