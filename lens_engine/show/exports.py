@@ -23,7 +23,6 @@ from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Template
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.show.markdown import write_cell, write_fence
 from lens_engine.show.words import say_expected, say_largest_class
 from lens_engine.types import FormatName
 
@@ -256,17 +255,42 @@ def write_markdown(source: Source) -> str:
         *(["| | label | text |", "|---|---|---|", *rows, ""] if rows else []),
         "The prompt, with `{text}` in place of the live input:",
         "",
-        write_fence(write_text(source)),
+        _write_fence(write_text(source)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
-    """A row for each suspicious label, with its number from 1 and its text.
+_BACKTICKS = re.compile("`+")
 
-    Args:
-        texts: of the dataset, by row.
-    """
+_MARKUP = re.compile(
+    r"""(?=[\\|`*~[])
+    |(?<![^\W_])(?=_)  # after a letter, none begins emphasis
+    |^(?=[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a list or a line across, a heading
+    |^\d{1,9}(?=[.)](?:\s|$))  # a numbered list
+    |(?<=\s)(?=\#+$)  # the end of a heading
+    |:(?=//)|www(?=\.)  # an address, of which GitHub makes a link""",
+    re.VERBOSE,
+)
+"""What a backslash stands behind, so that Markdown reads no markup."""
+
+_HTML = str.maketrans({"<": "&lt;", ">": "&gt;", '"': "&quot;"})
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def write_cell(text: str) -> str:
+    """A text on one line, without markup; no HTML either where a reader of Markdown lets it pass."""
+    escaped = _MARKUP.sub(r"\g<0>\\", " ".join(text.split()))
+    return _ENTITY.sub("&amp;", escaped).translate(_HTML)
+
+
+def _write_fence(text: str) -> str:
+    """A block of code that holds the text as it is."""
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
+    """A row for each suspicious label, with its number from 1 and its text; `texts`: of the dataset, by row."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(("row", "text", "label", "likelier", "probability", "probability_of_likelier"))

@@ -150,7 +150,8 @@ def test_waits_of_jobs_and_for_the_large_place_are_histograms(
     claim = selections.claim(waiting)
     for seconds in (claim.waited_seconds, 2e6):
         count(database, count_wait(seconds))
-    client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
+    dataset_id = client.get("/datasets").json()["items"][0]["id"]
+    client.get(f"/pages/suggestion?dataset={dataset_id}", headers={"HX-Request": "true"})
     found = read(client)
 
     buckets = by_labels(found, "lens_wait_seconds_bucket", "le")
