@@ -24,7 +24,7 @@ from lens_engine.model.servers.vllm import VllmServer
 from lens_engine.model.spending import Spending
 from lens_engine.model.tokenization import SegmentTokenizer
 
-SERVERS: Mapping[EndpointKind, type[Server]] = {
+SERVER_KINDS: Mapping[EndpointKind, type[Server]] = {
     "vllm": VllmServer,
     "llama-cpp": LlamaCppServer,
     "openai-chat": ChatServer,
@@ -78,7 +78,7 @@ def open_endpoint(
 
 def _meet(endpoint: Endpoint, transport: Transport, cache_dir: Path | None) -> Server:
     tokenizer = None if endpoint.tokenizer is None else _read_tokenizer(endpoint.tokenizer, cache_dir)
-    kind = SampledServer if endpoint.answers == "sampled" else SERVERS[endpoint.kind]
+    kind = SampledServer if endpoint.answers == "sampled" else SERVER_KINDS[endpoint.kind]
     with in_form_of(endpoint.kind, transport.where):
         return kind.meet(endpoint, transport, tokenizer, cache_dir)
 

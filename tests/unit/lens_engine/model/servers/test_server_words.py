@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lens_engine.errors import BudgetSpent, InvalidConfig, InvalidVerbalizer
 from lens_engine.model.servers.address import KINDS, Endpoint, read_endpoints
 from lens_engine.model.servers.chat_answers import find_answers, list_probes
-from lens_engine.model.servers.open_endpoint import SERVERS
+from lens_engine.model.servers.open_endpoint import SERVER_KINDS
 from lens_engine.model.servers.refusal import clean_words, read_name
 from lens_engine.model.spending import Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
@@ -314,7 +314,7 @@ def test_bill_has_each_read_of_label_words_of_several_tokens(connect: Connect) -
 
 
 def test_every_kind_of_server_is_known() -> None:
-    assert SERVERS.keys() == {*KINDS}
+    assert SERVER_KINDS.keys() == {*KINDS}
 
 
 def test_model_on_this_machine_pays_nothing() -> None:
