@@ -17,7 +17,13 @@ from transformers import AttentionInterface
 from lens_engine.disk import keep_note, read_note
 from lens_engine.errors import OutOfMemory
 from lens_engine.model.base import ScorerIdentity
-from lens_engine.model.local.executor_choice import ExecutorChoice, choose_executor, make_check_workload, run_check
+from lens_engine.model.local.executor_choice import (
+    EXECUTORS,
+    ExecutorChoice,
+    choose_executor,
+    make_check_workload,
+    run_check,
+)
 from lens_engine.model.local.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.model.local.executors.base import StateTap
 from lens_engine.model.local.executors.layout import packed_attention
@@ -32,7 +38,7 @@ from lens_engine.model.local.model_reader import (
     segment_tokenizer,
 )
 from lens_engine.model.local.scorer import CausalLMScorer
-from lens_engine.model.local.steps import loading, mentioned_if_slow
+from lens_engine.model.local.steps import mentioned_if_slow
 from lens_engine.model.local.torch_choices import describe_surroundings, open_device, parse_dtype, parse_executor
 from lens_engine.types import LabelLogProbs
 
@@ -80,7 +86,8 @@ def load_scorer(
         surroundings = describe_surroundings(str(torch_device))
         key = ["check", source.revision, str(number_format), names, *surroundings]
         note = read_note(key, cache_dir)
-        with mentioned_if_slow(loading(name or source.name, is_known=note is not None)):
+        tried = "" if note else ", and trying it on a few random prompts to find the fastest way to run it, once"
+        with mentioned_if_slow(f"loading the weights of {name or source.name}{tried}"):
             loaded, chosen = _load_as_before(note, folder, number_format, torch_device, names)
         keep_note(key, json.dumps(asdict(chosen)), cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
@@ -135,8 +142,7 @@ def _load_checked(
         return model, check.choice
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
-    beyond: tuple[ExecutorName, ...] = (check.choice.beyond or "cached", "plain")
-    choice = choose_executor(model, names, _check_workload(model), check.scores, beyond=beyond)
+    choice = choose_executor(model, names, _check_workload(model), check.scores)
     refused = "; ".join(filter(None, [check.choice.refused, choice.refused])) or None
     return model, replace(choice, refused=refused)
 
@@ -171,7 +177,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
     if choice.refused:
         _log.warning("%s runs slower, with the executor %s: %s", name, choice.name, choice.refused)
     return CausalLMScorer(
-        choice.make(model, counters),
+        EXECUTORS[choice.name](model, counters),
         segment_tokenizer(tokenizer, name),
         ScorerIdentity(
             model=name,
@@ -179,8 +185,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
             dtype=str(weights.dtype).removeprefix("torch."),
             device=weights.device.type,
             executor=choice.name,
-            executor_note=choice.note,
-            beyond_window=choice.beyond,
+            executor_note=choice.refused,
         ),
         max_prompt_tokens=context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
