@@ -12,7 +12,7 @@ from threading import Event
 
 from app.answers.models import ModelKey, Models
 from app.answers.remote import Subject
-from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
+from app.errors import AppError, Conflict, Unavailable, Unprocessable, make_internal_error
 from app.logs import summarize
 from lens_engine import errors
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
@@ -55,7 +55,9 @@ class Waiting:
             self._drop_cancelled()
             before = sum(len(one.texts) for one in self._short) if is_short else len(self._long)
             if before >= (MOST_SHORT_TEXTS if is_short else MOST_LONG):
-                raise Busy("too many texts wait for an answer; repeat the request", headers={"Retry-After": "1"})
+                raise Unavailable(
+                    "too many texts wait for an answer; repeat the request", headers={"Retry-After": "1"}, code="busy"
+                )
             (self._short if is_short else self._long).append(asked)
 
     def seconds_to_gather(self, most: float) -> float:
@@ -210,11 +212,9 @@ def refuse(error: Exception) -> AppError:
         return error
     if isinstance(error, Closing):
         return Unavailable("the process ends; repeat the request")
-    if isinstance(error, errors.ModelMismatch):
-        return ModelMismatch(str(error))
     if isinstance(error, errors.EndpointError):
-        status = Unavailable.status if isinstance(error, errors.EndpointAway) else ModelUnusable.status
-        return ModelUnusable(error.code, error.sentence, status)
-    if isinstance(error, errors.ModelError):
-        return ModelUnusable(error.code, str(error))
+        kind = Unavailable if isinstance(error, errors.EndpointAway) else Conflict
+        return kind(error.sentence, code=error.code)
+    if isinstance(error, errors.ModelMismatch | errors.ModelError):
+        return Conflict(str(error), code=error.code)
     return Unprocessable(str(error)) if isinstance(error, errors.InvalidInput) else make_internal_error()

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from fastapi import Response
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
 from app.answers.indexes import Indexes, PoolSource
 from app.answers.schemas import (
@@ -100,13 +101,10 @@ class Answers:
     Each method raises NoResult where the selection was changed meanwhile, so that its pool is gone.
     """
 
-    support_examples_type: ClassVar[type[SupportExamplesOut]] = SupportExamplesOut
-    prompts_type: ClassVar[type[Rendered]] = Rendered
-
     version: Version
     about: Mapping[str, Any]  #: fields of each answer: the id of the selection, and what a prompt has besides
     result: PromptPart
-    read_classifier: Callable[[Session], Classifier]  #: raises NoClassifier if the result has none
+    read_classifier: Callable[[Session], Classifier]  #: raises Conflict if the result has none
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
 
     async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
@@ -128,7 +126,7 @@ class Answers:
             prompt = "".join(beginning.segments)
             shown = _list_shown(answer, beginning.found)
             demonstrations = [ShownDemonstration(**about, text=one.text) for one, about in shown]
-        return self.support_examples_type(
+        return SupportExamplesOut(
             **self._describe(answer),
             task=self.result.task,
             use=answer.use,
@@ -164,7 +162,7 @@ class Answers:
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
         answer = self.result.answer_for(body.use)
         rendered = find_renderer(self.result.task, answer, pool).render(inputs)
-        return self.prompts_type(
+        return Rendered(
             **self._describe(answer),
             label_words=self.result.task.label_words,
             prompts=[_present(number, one, _list_shown(answer, one.found)) for number, one in enumerate(rendered)],
@@ -254,3 +252,19 @@ def answer_known(finder: Finder, session: Session, if_none_match: str | None, na
     if version is None or not is_known(if_none_match, etag := version.etag(name)):
         return None
     return answer_unchanged(etag, REVALIDATED)
+
+
+MakeFinder = Callable[[Services, str], Finder]
+"""(services, owner id) -> the finder. It can be pickled."""
+
+
+async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:
+    """The prompts for the inputs of a body."""
+
+    def read() -> Answers:
+        with finder.services.database.session_scope() as session:
+            return finder.read(session)
+
+    answers = await run_in_threadpool(read)
+    pool = await answers.fetch_pool(indexes, body.use)
+    return await run_in_threadpool(answers.render, body, pool)

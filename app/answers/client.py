@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from app.answers.answering import Answering
 from app.answers.models import ModelKey, Models, ModelSource, Opened
 from app.answers.remote import Remote, Subject
-from app.errors import AppError, ModelUnusable
+from app.errors import AppError, Conflict
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, UnknownModel
 from lens_engine.evaluation.batches import Prediction
@@ -121,7 +121,7 @@ class AnswersClient:
             return await asyncio.wrap_future(self._words.ask(subject, texts))
         if model.model not in self._settings.offered_models:
             offered = ", ".join(sorted(self._settings.offered_models))
-            raise ModelUnusable(UnknownModel.code, f"model {model.model!r} is no longer one of {offered}")
+            raise Conflict(f"model {model.model!r} is no longer one of {offered}", code=UnknownModel.code)
         if model.model in self._settings.endpoints:
             return await asyncio.wrap_future(self._find_served(model.model).ask(subject, texts))
         return await self._remote.ask(subject, texts)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.errors import ModelLoading
+from app.errors import Unavailable
 from lens_engine.errors import ModelError, OutOfMemory
 from lens_engine.model.base import LabelScorer
 
@@ -83,7 +83,7 @@ class Models:
                 self._opening.add(key)
                 self._opener.submit(self._open, key)
         detail = f"the model {key.name} is being loaded; repeat the request"
-        raise ModelLoading(detail, headers={"Retry-After": _RETRY_SECONDS})
+        raise Unavailable(detail, headers={"Retry-After": _RETRY_SECONDS}, code="model-loading")
 
     @property
     def names(self) -> list[str]:

@@ -1,9 +1,10 @@
 """What a selection found: for those who read it whole, and for production."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,7 +19,7 @@ from app.answers.answers import (
     Version,
 )
 from app.answers.indexes import PoolSource
-from app.errors import NoClassifier, NoResult
+from app.errors import Conflict, NoResult
 from app.ids import path_of
 from app.selections import service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
@@ -150,7 +151,7 @@ class SelectionFinder:
         if stored is not None:
             return Classifier.model_validate(stored.classifier)
         get_report(self.services, session, self.owner_id, self.selection_id)
-        raise NoClassifier(f"the result has no classifier: {_say_why_none(selection)}")
+        raise Conflict(f"the result has no classifier: {_say_why_none(selection)}", code="no-classifier")
 
     def _version_of(self, attempt: int) -> Version:
         return Version((self.selection_id, str(attempt)))
@@ -170,8 +171,12 @@ class SelectionFinder:
         return pool
 
 
-async def find_selection(selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep) -> SelectionFinder:
-    return SelectionFinder(services, owner, selection_id)
+async def find_selection(
+    request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep
+) -> SelectionFinder:
+    """Find what the selection in the path found, also for routes that names have too."""
+    request.state.make_finder = make = partial(SelectionFinder, selection_id=selection_id)
+    return make(services, owner)
 
 
 SelectionFinderDep = Annotated[SelectionFinder, Depends(find_selection)]

@@ -11,17 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes
-from app.errors import (
-    ContradictingExample,
-    ErrorItem,
-    ExampleInUse,
-    NoPool,
-    NotFound,
-    PoolFull,
-    PreconditionFailed,
-    Unprocessable,
-    point,
-)
+from app.errors import Conflict, ContentTooLarge, ErrorItem, NotFound, PreconditionFailed, Unprocessable, point
 from app.prompts import pools
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
@@ -97,10 +87,11 @@ def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings:
                 faults = [_refuse_equal(one, index, seen[key], known)]
             seen.setdefault(key, _Labelled(f"`examples[{index}]`", one.label))
         found += faults
-    for error in (Unprocessable, ContradictingExample):
-        items = [item for item in found if ("row" in item) is (error is ContradictingExample)][:_MOST_FAULTS]
-        if items:
-            raise error(join_details(items), errors=items)
+    contradicting = [item for item in found if "row" in item][:_MOST_FAULTS]
+    if others := [item for item in found if "row" not in item][:_MOST_FAULTS]:
+        raise Unprocessable(join_details(others), errors=others)
+    if contradicting:
+        raise Conflict(join_details(contradicting), code="contradicting-example", errors=contradicting)
     return _warn_of_alike(examples, seen)
 
 
@@ -170,10 +161,11 @@ class PoolChange:
         found, pool = self._read()
         new = len(body.examples)
         if len(pool.rows) + new > MOST_ROWS:
-            raise PoolFull(
+            raise ContentTooLarge(
                 f"the pool has {len(pool.rows):,} rows, and with {new:,} more it would have more than {MOST_ROWS:,}; "
                 f"take rows out (DELETE /prompts/{self.change.name}/examples/{{row}}), or start a new selection from "
-                f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most"
+                f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most",
+                code="pool-full",
             )
         warning = check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
 
@@ -193,12 +185,13 @@ class PoolChange:
         if row not in pool.places:
             raise NotFound("the pool of this name has no such row")
         if row in KnownRows.of(found, pool).shown:
-            raise ExampleInUse(
+            raise Conflict(
                 "the row is a support example, which prompts of this name show for every input; start a new selection "
-                "without it"
+                "without it",
+                code="example-in-use",
             )
         if len(pool.rows) == 1:
-            raise ExampleInUse("the row is the last one of the pool; add another one first")
+            raise Conflict("the row is the last one of the pool; add another one first", code="example-in-use")
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             after = {number: one for number, one in before.items() if number != row}
@@ -214,7 +207,7 @@ class PoolChange:
             change.condition.check(repository.find_name(session, change.owner_id, change.name) or unknown)
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
-            raise NoPool(_NO_POOL)
+            raise Conflict(_NO_POOL, code="no-pool")
         return found, self.indexes.load(found.pool.source)
 
     def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
@@ -241,7 +234,7 @@ def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset
     with services.database.session_scope() as session:
         found = PromptFinder(services, owner_id, name).read_current(session)
     if found.pool is None:
-        raise NoPool("the prompt has no pool; take the dataset of its selection")
+        raise Conflict("the prompt has no pool; take the dataset of its selection", code="no-pool")
     rows = KnownRows.of(found, found.pool.load()).rows
     with invalid_inputs():
         listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from app.answers.schemas import Rendered, SupportExamplesOut
 from app.web.validation import Incoming, Outgoing
 from lens_engine.types import HeadlineKind
 
@@ -122,17 +121,3 @@ class PromptHistory(Outgoing):
 
     items: list[PromptVersionOut] = Field(description="Versions, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
-
-
-class NamedSupportExamples(SupportExamplesOut):
-    """The support examples of the current version of a prompt."""
-
-    name: str = Field(description="The name.")
-    version: int = Field(description="Version of the name.")
-
-
-class NamedPrompts(Rendered):
-    """The prompts for each input, by the current version of a prompt."""
-
-    name: str = Field(description="The name.")
-    version: int = Field(description="Version of the name.")

@@ -10,14 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.answers import results
 from app.answers.answers import ClassifierPart, PromptPart
-from app.errors import (
-    NotFound,
-    OwnerFull,
-    PreconditionFailed,
-    PreconditionRequired,
-    UnknownSelection,
-    UnknownVersion,
-)
+from app.errors import ContentTooLarge, NotFound, PreconditionFailed, PreconditionRequired, Unprocessable
 from app.prompts import pools
 from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
@@ -86,7 +79,9 @@ class Change:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:
-                raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
+                raise ContentTooLarge(
+                    f"you have {MOST_NAMES:,} names, and no more are allowed; delete one", code="owner-full"
+                )
             new = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
             before = pools.list_changes(session, self.owner_id, self.name, prompt.version)
@@ -103,9 +98,10 @@ class Change:
             before: changes of the pool in the version before.
         """
         if prompt.version >= MOST_VERSIONS:
-            raise OwnerFull(
+            raise ContentTooLarge(
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
-                "production read it"
+                "production read it",
+                code="owner-full",
             )
         pool_rows = pools.count_rows(session, prompt, new.content.pool_digest, new.changes)
         summary = {**new.summary, "pool_rows": pool_rows}
@@ -129,7 +125,9 @@ class Change:
         if body.version is not None:
             found = repository.find_content(session, self.owner_id, self.name, body.version)
             if found is None:
-                raise UnknownVersion.at("/version", "the name has no such version, or it was deleted since")
+                raise Unprocessable.at(
+                    "/version", "the name has no such version, or it was deleted since", code="unknown-version"
+                )
             version, content = found
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
@@ -140,7 +138,7 @@ class Change:
     def _copy(self, session: Session, selection_id: str) -> "NextVersion":
         selection = selections.find_locked(session, self.owner_id, selection_id)
         if selection is None:
-            raise UnknownSelection.at("/selection_id", "there is no selection with this id")
+            raise Unprocessable.at("/selection_id", "there is no selection with this id", code="unknown-selection")
         report = results.get_report(self.services, session, self.owner_id, selection_id)
         stored = session.get(StoredClassifier, selection_id)
         classifier = None if stored is None else stored.classifier

@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 
-from app.errors import STOPPING, Busy, Unavailable
+from app.errors import STOPPING, Unavailable
 from app.selections.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.selections.form import arriving, open_upload, parse_form, read_parts
 from app.selections.reader import Reader, bounded
@@ -51,12 +51,13 @@ class Admission:
     def admit(self, owner_id: str) -> Iterator[None]:
         """Admit one submission until the block ends. Enter the block before the body is read.
 
-        Raises Busy if as many as allowed are admitted already, of all owners or of this one.
+        Raises Unavailable if as many as allowed are admitted already, of all owners or of this one.
         """
         most = self._most if owner_id == self._sole_owner else -(-self._most // 2)
         if self.num_admitted >= self._most or self._admitted[owner_id] >= most:
-            raise Busy(
-                "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
+            raise Unavailable(
+                "too many submissions arrive at once, and nothing of this one was read; repeat the request later",
+                code="busy",
             )
         self._admitted[owner_id] += 1
         try:
@@ -71,14 +72,17 @@ class Admission:
 
         Large ones are done in one process, one after another; small ones do not wait for them. Enter the block after
         the body was read, so that a slow client holds no place.
-        Raises Busy if as many large ones wait as may.
+        Raises Unavailable if as many large ones wait as may.
         """
         if not is_large:
             async with self._places:
                 yield
             return
         if self._num_large >= self._most_large:
-            raise Busy("too many large submissions wait, and nothing of this one was stored; repeat the request later")
+            raise Unavailable(
+                "too many large submissions wait, and nothing of this one was stored; repeat the request later",
+                code="busy",
+            )
         self._num_large += 1
         began = time.monotonic()
         try:
@@ -152,7 +156,7 @@ def receive(*parts: str) -> Any:
 async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) -> AsyncIterator[Upload]:
     """Wait for a place to work on a body of this size, and hold it. The caller was admitted.
 
-    Raises Busy if too much large work waits.
+    Raises Unavailable if too much large work waits.
     """
     state, owner_id = request.app.state, request.state.owner_id
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)

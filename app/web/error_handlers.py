@@ -22,17 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import (
-    NO_SPACE,
-    TITLES,
-    AppError,
-    BadRequest,
-    StorageFull,
-    StoredUnreadable,
-    Unavailable,
-    make_internal_error,
-    problem,
-)
+from app.errors import NO_SPACE, TITLES, AppError, BadRequest, Conflict, Unavailable, make_internal_error, problem
 from app.logs import summarize
 from app.store.database import find_sqlstate
 from app.web.access_log import HEADER, note_problem
@@ -112,7 +102,7 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     """Build the problem+json response of an error."""
     request_id = scope.get("state", {}).get("request_id", "")
     note_problem(scope, error.code)
-    if isinstance(error, StorageFull):
+    if error.code == "storage-full":
         scope["app"].state.full_disk.note_refusal()
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
@@ -205,13 +195,15 @@ def _of_validation(error: RequestValidationError) -> AppError:
 def _of_stored(error: ValidationError) -> AppError:
     """Bodies are read by `app/web/request_body.py`, so this is a spec or a result in the database."""
     _log.error("unreadable %s: %s", error.title, summarize(error), extra={"action": "stored-unreadable"})
-    return StoredUnreadable("this service cannot read what is stored of it; delete it, and submit a new one")
+    return Conflict(
+        "this service cannot read what is stored of it; delete it, and submit a new one", code="stored-unreadable"
+    )
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
     sqlstate = find_sqlstate(error)
     if sqlstate == _DISK_FULL:
-        return StorageFull("the database has no space left")
+        return Unavailable("the database has no space left", code="storage-full")
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return Unavailable(_DATABASE_AWAY)
@@ -220,7 +212,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
 
 def _of_system(error: OSError) -> AppError:
     if error.errno in NO_SPACE:
-        return StorageFull("the disk has no space left for the upload")
+        return Unavailable("the disk has no space left for the upload", code="storage-full")
     return _of_anything(error, has_frames=True)
 
 

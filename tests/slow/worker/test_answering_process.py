@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from app.answers.client import AnswersClient, AskingMetrics
 from app.answers.remote import Subject
-from app.errors import AnswersAway, Unavailable
+from app.errors import Unavailable
 from app.settings import Settings
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.files import TextRow
@@ -123,7 +123,7 @@ def test_another_process_answers_for_one_that_is_away_and_bad_texts_cost_no_othe
 def test_who_has_not_the_token_or_sends_something_else_is_refused(program: Program) -> None:
     async def ask_with_another_token() -> None:
         async with client_of(program.url, token="another-token-of-the-tests") as client:
-            with pytest.raises(AnswersAway, match="its log and that of the API say why"):
+            with pytest.raises(Unavailable, match="its log and that of the API say why"):
                 await client.ask(SUBJECT, ["text"], "prompt")
 
     asyncio.run(ask_with_another_token())
