@@ -16,13 +16,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.answers import files as answered_files
 from app.answers import label_suggestions
 from app.answers.classifying import Classifying
-from app.answers.client import AnswersClient, AskingMetrics
+from app.answers.client import AnswersClient
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
 from app.lifecycle.sweep import Settling, sweep
 from app.logs import summarize
-from app.operations.health import DatabaseCheck, FullDisk
+from app.operations.health import DatabaseCheck
 from app.operations.health import router as health_router
 from app.operations.metrics import router as metrics_router
 from app.operations.service_state import ProcessMetrics, ServiceState, SweepMetrics
@@ -47,7 +47,7 @@ from app.web.access_log import AccessLogMiddleware, RequestIdMiddleware, Request
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
-from app.web.middleware import BodyLimitMiddleware, HeadMiddleware, LoopbackMiddleware
+from app.web.middleware import BodyLimitMiddleware, LoopbackMiddleware
 from app.web.openapi import install_documentation
 from app.web.parameters import PAGE_ASSETS
 from lens_engine import __version__
@@ -112,7 +112,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = Services(settings, database, JobQueue(settings))
     app.state.database_check = DatabaseCheck(database)
-    app.state.full_disk = FullDisk()
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
@@ -123,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
-    app.state.answers = AnswersClient(settings, AskingMetrics(app.state.registry))
+    app.state.answers = AnswersClient(settings)
     app.state.classifying = Classifying(app.state.answers, settings.max_index_mib << 20)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
@@ -138,7 +137,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
-    app.add_middleware(HeadMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app
@@ -189,11 +187,8 @@ async def sweep_until(stopping: asyncio.Event, services: Services, metrics: Swee
     metrics = metrics or SweepMetrics(CollectorRegistry())
 
     def act() -> None:
-        try:
-            metrics.note_sweep(sweep(services.database, services.queue, services.settings, settling))
-        except Exception:
-            metrics.note_failure()
-            raise
+        sweep(services.database, services.queue, services.settings, settling)
+        metrics.note_sweep()
 
     while not stopping.is_set():
         try:

@@ -4,8 +4,6 @@ import logging
 import os
 from collections.abc import Callable
 
-from prometheus_client import start_http_server
-
 from app.logs import configure_logging
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY
@@ -47,8 +45,6 @@ def _work(settings: Settings, device: Device) -> int:
         os.environ["LENS_DEVICE"] = device.torch_name
     check_schema(settings)
     worker = create_worker(settings, device)
-    if settings.worker_metrics_port is not None:
-        start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, worker.metrics.registry)
     leave_in_time(settings, lambda: worker.horse_pid, worker.kill_horse)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED

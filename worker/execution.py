@@ -36,12 +36,11 @@ from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, list_inline_parts
 from app.logs import begin_context, summarize
-from app.operations.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
-from worker.heartbeat import Heartbeat, RunMonitor, count
+from worker.heartbeat import Heartbeat, RunMonitor
 from worker.parent import REPORT
 from worker.patience import commit_with_patience, longest_pause, opened_database
 from worker.selecting import Selecting
@@ -98,7 +97,6 @@ class Attempt:
         crash = Crash.died(self._settings, unexpected)
         try:
             self._heartbeat.start()
-            count(self._database, count_wait(self._claim.waited_seconds))
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()

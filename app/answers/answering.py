@@ -109,7 +109,6 @@ class Answering:
 
     Args:
         models: that classifiers ask; None where they look at words alone.
-        note_batch: is told the number of texts of each batch.
         note_fault: is told how many batches in a row ended by an error that is no fault of theirs or of the model.
     """
 
@@ -118,12 +117,11 @@ class Answering:
         models: Models | None,
         *,
         gather_seconds: float = GATHER_SECONDS,
-        note_batch: Callable[[int], None] = lambda _: None,
         note_fault: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._models = models
         self._gather_seconds = gather_seconds
-        self._note_batch, self._note_fault = note_batch, note_fault
+        self._note_fault = note_fault
         self._waiting = Waiting()
         self._computer = ThreadPoolExecutor(1, "lens-answers")
         self._closing = Event()
@@ -179,7 +177,6 @@ class Answering:
     def _predict(self, subject: Subject, texts: Sequence[str]) -> list[Prediction]:
         with self._models.computing if self._models is not None else nullcontext(), interrupted_by(self._heed_close):
             scorer = self._find_scorer(subject)
-            self._note_batch(len(texts))
             return predict_rows(subject.classifier, [TextRow(text) for text in texts], scorer)
 
     def _find_scorer(self, subject: Subject) -> LabelScorer | None:

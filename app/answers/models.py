@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -55,15 +54,11 @@ class Models:
 
     Args:
         most_bytes: of all weights together; None for no limit.
-        note: is told how the opening of a model ended: "opened" or "refused".
     """
 
-    def __init__(
-        self, source: ModelSource, most_bytes: int | None = None, note: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, source: ModelSource, most_bytes: int | None = None) -> None:
         self._source = source
         self._most_bytes = most_bytes
-        self._note = note
         self._lock = threading.Lock()
         self._opened = OrderedDict[ModelKey, Opened]()
         self._opening = set[ModelKey]()
@@ -114,12 +109,10 @@ class Models:
             told.__cause__ = told.__context__ = told.__traceback__ = None  # their frames may hold weights
             with self._lock:
                 self._refused[key] = told, time.monotonic() + _REFUSED_SECONDS
-            self._note("refused")
         else:
             with self._lock:
                 self._opened[key] = opened
             _log.info("the model %s is open after %.1f s", key.name, time.monotonic() - began)
-            self._note("opened")
         finally:
             with self._lock:
                 self._opening.discard(key)

@@ -1,8 +1,6 @@
 """Routes /healthz, /readyz and /models."""
 
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Event
@@ -22,26 +20,6 @@ from app.web.dependencies import OWNER_ROUTE, ServicesDep
 from app.web.draining import DRAINING
 from app.web.error_handlers import problem_response
 from app.web.openapi import refusals
-
-_REMEMBERED_SECONDS = 60.0
-
-
-class FullDisk:
-    """The last refusal of this process by `storage-full`."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._refused_at: float | None = None
-
-    def note_refusal(self) -> None:
-        """Remember that a write was refused just now."""
-        self._refused_at = self._clock()
-
-    @property
-    def is_recent(self) -> bool:
-        """Whether a write was refused in the last minute."""
-        return self._refused_at is not None and self._clock() - self._refused_at < _REMEMBERED_SECONDS
-
 
 ANSWER_SECONDS = 5.0
 """Time that a probe waits for Postgres: as long as a request waits for a connection."""
@@ -86,7 +64,7 @@ class DatabaseCheck:
             question.set_result(found)
 
 
-def run_checks(services: Services, database_check: DatabaseCheck, full_disk: FullDisk) -> dict[str, Check]:
+def run_checks(services: Services, database_check: DatabaseCheck) -> dict[str, Check]:
     """Run every check, by the name of the part.
 
     Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
@@ -95,7 +73,6 @@ def run_checks(services: Services, database_check: DatabaseCheck, full_disk: Ful
     return {
         "database": database,
         "migrations": migrations,
-        "storage": _check_storage(full_disk),
         "redis": _check_redis(services),
         "workers": _check_workers(services),
     }
@@ -129,12 +106,6 @@ def _check_revision(found: str | None) -> Check:
     if found is None or found in older:
         return Check(f"the schema is at revision {found}; this release needs {own}", is_fatal=True)
     return Check(f"the schema is at revision {found}, newer than {own} of this release: an upgrade is under way")
-
-
-def _check_storage(full_disk: FullDisk) -> Check:
-    if full_disk.is_recent:
-        return Check("a disk is full: a write was refused within the last minute, and reads are answered")
-    return Check()
 
 
 def _check_redis(services: Services) -> Check:
@@ -211,15 +182,14 @@ async def is_alive() -> Health:
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
-    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. So it is for a minute after a
-    write was refused because a disk is full (503 `storage-full`): reads are answered. The answer also tells on what
-    each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. It tells on what each worker
+    computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
     to stop answers 503 too, and serves all other routes until it stops.
     """
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
-    checks = run_checks(services, request.app.state.database_check, request.app.state.full_disk)
+    checks = run_checks(services, request.app.state.database_check)
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
         errors: list[ErrorItem] = [

@@ -16,13 +16,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.lifecycle.claims import may_start, queue_of_job
-from app.lifecycle.sweep import SweepReport
 from app.operations import counters
-from app.operations.counters import CounterKey, read_counters, show_waits
-from app.prompts.service import MOST_VERSIONS, WARNED_FROM
+from app.operations.counters import CounterKey, read_counters
 from app.selections.receiving import Admission
 from app.settings import Settings
-from app.store.prompt_tables import Prompt
 from app.store.services import Services
 from app.store.tables import Job, Status
 
@@ -32,7 +29,7 @@ _LONG_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 
 class ProcessMetrics:
-    """Connections, submissions, the place of large work, ends of the reader, and how late the loop is."""
+    """Connections, the place of large work, ends of the reader, and how late the loop is."""
 
     def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
         pool = services.database.engine.pool
@@ -40,14 +37,6 @@ class ProcessMetrics:
         in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
         most = Gauge("lens_database_connections_max", "Most of them: LENS_DATABASE_POOL_SIZE.", registry=registry)
         most.set(services.settings.database_pool_size)
-        admitted = Gauge(
-            "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
-        )
-        admitted.set_function(lambda: float(admission.num_admitted))
-        waiting = Gauge(
-            "lens_large_place_waiting", "Large submissions and reports that wait for their place.", registry=registry
-        )
-        waiting.set_function(lambda: float(admission.num_waiting))
         admission.note_wait = Histogram(
             "lens_large_place_wait_seconds",
             "How long a large submission or a report waited for its place (seconds).",
@@ -69,35 +58,18 @@ class ProcessMetrics:
             self._lag.observe(max(0.0, time.monotonic() - asked - _LOOK_SECONDS))
 
 
-SWEEP_OUTCOMES = ("rescued", "failed", "cancelled", "enqueued")
-
-
 class SweepMetrics:
-    """What the sweeps of this process did."""
+    """When this process last swept."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._sweeps = Counter(
-            "lens_sweeps", "Sweeps by `result`; skipped: another process swept.", ["result"], registry=registry
-        )
-        self._jobs = Counter("lens_sweep_jobs", "Jobs by `outcome` of a sweep.", ["outcome"], registry=registry)
         self._last = Gauge(
             "lens_last_sweep_timestamp_seconds",
             "When this process last swept, or found another process sweeping (Unix time).",
             registry=registry,
         )
-        for result in ("done", "skipped", "failed"):
-            self._sweeps.labels(result)
-        for outcome in SWEEP_OUTCOMES:
-            self._jobs.labels(outcome)
 
-    def note_sweep(self, report: SweepReport) -> None:
-        self._sweeps.labels("skipped" if report.skipped else "done").inc()
+    def note_sweep(self) -> None:
         self._last.set_to_current_time()
-        for outcome in SWEEP_OUTCOMES:
-            self._jobs.labels(outcome).inc(getattr(report, outcome))
-
-    def note_failure(self) -> None:
-        self._sweeps.labels("failed").inc()
 
 
 CACHE_SECONDS = 5.0
@@ -131,7 +103,7 @@ class ServiceState(Collector):
         try:
             with self._services.database.session_scope() as session:
                 settings = self._services.settings
-                found = [*_jobs(session), *_queue(session, settings), *_names(session), *_counters(session)]
+                found = [*_jobs(session), *_queue(session, settings), *_counters(session)]
         except SQLAlchemyError:
             return [_up("lens_database_up", about, is_up=False)]
         return [_up("lens_database_up", about, is_up=True), *found]
@@ -185,24 +157,12 @@ def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
     yield from (depth, oldest)
 
 
-def _names(session: Session) -> Iterator[Metric]:
-    query = select(func.count()).where(Prompt.version >= WARNED_FROM, ~Prompt.is_deleted)
-    about = f"Names with {WARNED_FROM:,} versions or more, of at most {MOST_VERSIONS:,}."
-    yield GaugeMetricFamily("lens_names_near_limit", about, value=float(session.scalar(query) or 0))
-
-
 def _counters(session: Session) -> Iterator[Metric]:
     found = read_counters(session)
-    for name, label, about, known in (
-        (counters.ATTEMPTS, "outcome", counters.ABOUT_ATTEMPTS, counters.OUTCOMES),
-        (counters.PHASE_SECONDS, "phase", "Time of runs by `phase` (seconds).", counters.PHASES),
-        (counters.PHASE_PAIRS, "phase", "Pairs scored by `phase`.", counters.PHASES),
-    ):
-        family = CounterMetricFamily(f"lens_{name}", about, labels=[label])
-        for value in known:
-            family.add_metric([value], found.get(CounterKey(name, value), 0.0))
-        yield family
-    yield show_waits(found)
+    attempts = CounterMetricFamily("lens_attempts", counters.ABOUT_ATTEMPTS, labels=["outcome"])
+    for outcome in counters.OUTCOMES:
+        attempts.add_metric([outcome], found.get(CounterKey(counters.ATTEMPTS, outcome), 0.0))
+    yield attempts
     seconds = CounterMetricFamily(
         "lens_device_seconds", "Time of attempts that ended, by `owner` (seconds).", labels=["owner"]
     )

@@ -104,8 +104,7 @@ class PromptVersionOut(PromptSummary):
     warning: str | None = Field(
         None,
         description="Which rows that this version added are nearly the same as others with another label. Where the "
-        "answers come from the classifier, that examples do not change them, and how to go on. From version 9,000 on, "
-        "that a name has 10,000 versions at most, and how to go on. Else null.",
+        "answers come from the classifier, that examples do not change them, and how to go on. Else null.",
     )
 
 

@@ -34,9 +34,6 @@ MOST_NAMES = 1000
 MOST_VERSIONS = 10_000
 """Number of versions that one name may have: the history is never cut."""
 
-WARNED_FROM = 9_000
-"""Number of versions from which on answers warn of the last one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -174,7 +171,7 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    warnings = (version.summary.get("warning"), _warn_of_classifier(version), _warn_of_last(version.version))
+    warnings = (version.summary.get("warning"), _warn_of_classifier(version))
     return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(filter(None, warnings)) or None})
 
 
@@ -186,15 +183,6 @@ def _warn_of_classifier(version: PromptVersion) -> str | None:
     return (
         f"the answers of {version.name} come from its classifier, which examples do not change; ask `…/classify` with "
         "`prompts` set to `support_examples`, or run a selection with the corrected rows"
-    )
-
-
-def _warn_of_last(version: int) -> str | None:
-    if version < WARNED_FROM:
-        return None
-    return (
-        f"the name has {version:,} of at most {MOST_VERSIONS:,} versions; before the last one, PUT a new name that "
-        "says the same, and let production read the new name"
     )
 
 

@@ -102,8 +102,6 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     """Build the problem+json response of an error."""
     request_id = scope.get("state", {}).get("request_id", "")
     note_problem(scope, error.code)
-    if error.code == "storage-full":
-        scope["app"].state.full_disk.note_refusal()
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
@@ -156,7 +154,6 @@ def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
         methods = _find_methods(app.openapi()["paths"], served_path(scope)) or one
-        methods = methods if "HEAD" in methods else methods.replace("GET", "GET, HEAD")
         error.headers = {"Allow": methods}
         detail = f"this path does not take the method of the request; it takes {methods}"
     refusal = AppError(detail, headers=error.headers)

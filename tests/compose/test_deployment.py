@@ -130,16 +130,6 @@ def test_scaled_services_share_the_work(lens: Deployment) -> None:
     assert set(lens.containers()) == {"postgres", "redis", "api", "proxy", "answers", "worker"}
 
 
-def test_drained_worker_ends_by_itself_and_comes_back_with_up(lens: Deployment) -> None:
-    lens.do("docker compose kill --signal USR1 worker")
-    state = "docker compose ps --all --format '{{.State}} {{.ExitCode}}' worker"
-    until(lambda: lens.do(state).split() == ["exited", "0"], "the worker ends", seconds=60)
-
-    lens.up("worker")
-
-    assert lens.do(state).split() == ["running", "0"]
-
-
 def test_endpoint_worker_without_its_key_fails_up_and_starts_with_it(lens: Deployment) -> None:
     up = f"docker compose up --detach --build --no-deps --wait --wait-timeout {UP_SECONDS} endpoint-worker"
     with lens.settings(ENDPOINTS):

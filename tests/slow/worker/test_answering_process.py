@@ -10,9 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry
 
-from app.answers.client import AnswersClient, AskingMetrics
+from app.answers.client import AnswersClient
 from app.answers.remote import Subject
 from app.errors import Unavailable
 from app.settings import Settings
@@ -71,7 +70,7 @@ def program() -> Iterator[Program]:
 async def client_of(*addresses: str, token: str = TOKEN) -> AsyncIterator[AnswersClient]:
     models = {"allowed_models": {"table": "table"}, "default_model": "table"}
     settings = Settings(_env_file=None, answers_addresses=addresses, answers_token=token, **models)
-    client = AnswersClient(settings, AskingMetrics(CollectorRegistry()))
+    client = AnswersClient(settings)
     yield client
     await client.close()
 
