@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
+from anyio import CapacityLimiter
 from cachetools import TTLCache
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -22,7 +23,6 @@ from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
 from app.lifecycle.sweep import Settling, sweep
 from app.logs import summarize
-from app.operations.health import DatabaseCheck
 from app.operations.health import router as health_router
 from app.operations.metrics import router as metrics_router
 from app.operations.service_state import ProcessMetrics, ServiceState, SweepMetrics
@@ -111,7 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(lifespan=_lifespan, **_ABOUT)
     database = create_database(settings)
     app.state.services = Services(settings, database, JobQueue(settings))
-    app.state.database_check = DatabaseCheck(database)
+    app.state.probing = CapacityLimiter(1)
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
@@ -160,7 +160,6 @@ def close_app(app: FastAPI) -> None:
     app.state.classifying.close()
     services.enqueuers.shutdown(cancel_futures=True)
     services.queue.close()
-    app.state.keys.close()
     services.database.dispose()
 
 

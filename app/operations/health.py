@@ -1,18 +1,17 @@
 """Routes /healthz, /readyz and /models."""
 
-import threading
-from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from anyio import fail_after
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ErrorItem, Unavailable
-from app.store.database import Database
 from app.store.queue import WorkerDevice
 from app.store.schema import current_revision, own_revisions
 from app.store.services import Services
@@ -33,49 +32,21 @@ class Check:
     is_fatal: bool = False  #: whether the process cannot serve requests
 
 
-class DatabaseCheck:
-    """Asks Postgres in a thread of its own, because a frozen server keeps its client for many seconds.
+async def check_database(request: Request) -> dict[str, Check]:
+    """Ask Postgres for its schema, in one thread for all probes: a frozen server keeps its client for many seconds."""
+    state = request.app.state
 
-    All probes wait for the same question, so a frozen server costs one thread and one connection.
-    """
+    def ask() -> str | None:
+        with state.services.database.session_scope() as session:
+            return current_revision(session.connection())
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._question: Future[str | None] | None = None
-
-    def find_revision(self) -> str | None:
-        """The revision of the schema; None for an empty database."""
-        with self._lock:
-            if self._question is None or self._question.done():
-                self._question = Future()
-                # A daemon, because it must not keep the process from its end.
-                threading.Thread(target=self._ask, args=[self._question], name="lens-readiness", daemon=True).start()
-            question = self._question
-        return question.result(ANSWER_SECONDS)
-
-    def _ask(self, question: Future[str | None]) -> None:
-        try:
-            with self._database.session_scope() as session:
-                found = current_revision(session.connection())
-        except Exception as error:  # noqa: BLE001 - raised again by the probes that wait
-            question.set_exception(error)
-        else:  # the connection is back in the pool, which may be closed as soon as the answer is out
-            question.set_result(found)
-
-
-def run_checks(services: Services, database_check: DatabaseCheck) -> dict[str, Check]:
-    """Run every check, by the name of the part.
-
-    Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
-    """
-    database, migrations = _check_database(database_check)
-    return {
-        "database": database,
-        "migrations": migrations,
-        "redis": _check_redis(services),
-        "workers": _check_workers(services),
-    }
+    try:
+        with fail_after(ANSWER_SECONDS):
+            found = await run_sync(ask, limiter=state.probing, abandon_on_cancel=True)
+    except (SQLAlchemyError, TimeoutError):
+        fault = Check("does not answer", is_fatal=True)
+        return {"database": fault, "migrations": Check("unknown", is_fatal=True)}
+    return {"database": Check(), "migrations": _check_revision(found)}
 
 
 def find_workers(services: Services) -> list[WorkerDevice]:
@@ -84,14 +55,6 @@ def find_workers(services: Services) -> list[WorkerDevice]:
         return services.queue.list_devices()
     except RedisError:
         return []
-
-
-def _check_database(database_check: DatabaseCheck) -> tuple[Check, Check]:
-    try:
-        found = database_check.find_revision()
-    except (SQLAlchemyError, TimeoutError):
-        return Check("does not answer", is_fatal=True), Check("unknown", is_fatal=True)
-    return Check(), _check_revision(found)
 
 
 def _check_revision(found: str | None) -> Check:
@@ -179,7 +142,9 @@ async def is_alive() -> Health:
     response_description="The service answers requests.",
     responses=refusals(503),
 )
-def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
+def is_ready(
+    request: Request, services: ServicesDep, of_database: Annotated[dict[str, Check], Depends(check_database)]
+) -> Readiness | Response:
     """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
     Without Redis the answer is 200 and `degraded`: submissions are stored and run later. It tells on what each worker
@@ -189,7 +154,8 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
-    checks = run_checks(services, request.app.state.database_check)
+    # Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
+    checks = {**of_database, "redis": _check_redis(services), "workers": _check_workers(services)}
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
         errors: list[ErrorItem] = [

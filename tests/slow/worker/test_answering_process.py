@@ -79,7 +79,7 @@ async def ask_until_answered(client: AnswersClient, texts: list[str], refused: l
     """As a client of the API repeats what was refused for now."""
     while True:
         try:
-            return await client.ask(SUBJECT, texts, "prompt")
+            return await client.ask(SUBJECT, texts)
         except Unavailable as error:
             refused.append(error.code)
             await asyncio.sleep(0.1)
@@ -123,7 +123,7 @@ def test_who_has_not_the_token_or_sends_something_else_is_refused(program: Progr
     async def ask_with_another_token() -> None:
         async with client_of(program.url, token="another-token-of-the-tests") as client:
             with pytest.raises(Unavailable, match="its log and that of the API say why"):
-                await client.ask(SUBJECT, ["text"], "prompt")
+                await client.ask(SUBJECT, ["text"])
 
     asyncio.run(ask_with_another_token())
     path, right = f"{program.url}/subjects/{SUBJECT.digest}", {"Authorization": f"Bearer {TOKEN}"}
