@@ -46,14 +46,5 @@ def _wait_for_turn(connection: Connection) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def run_offline(settings: Settings) -> None:
-    context.configure(url=settings.database_url, target_metadata=Base.metadata, literal_binds=True)
-    with context.begin_transaction():
-        context.run_migrations()
-
-
 _settings: Settings = context.config.attributes.get("settings") or Settings()
-if context.is_offline_mode():
-    run_offline(_settings)
-else:
-    run_online(_settings)
+run_online(_settings)

@@ -34,7 +34,7 @@ from app.errors import problem
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
-from app.lifecycle.spec import SpecUnreadable, list_inline_parts
+from app.lifecycle.spec import SpecUnreadable
 from app.logs import begin_context, summarize
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
@@ -141,8 +141,7 @@ class Attempt:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
-            return partial(endings.fail, problem=describe_failure(error, self._claim.path, inline))
+            return partial(endings.fail, problem=describe_failure(error, self._claim.path))
 
     def _pass_on(self, error: ModelMoved | EndpointAway) -> Ending:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""

@@ -28,11 +28,9 @@ from rq.job import Job
 from rq.worker import HerokuWorker
 from rq.worker_registration import register
 
-from app.lean_imports import leave_pandas_out
 from app.logs import describe
 from app.settings import Settings
-from app.store.queue import REDIS_FIELD, RUN_JOB, SERIALIZER
-from worker.device import Device
+from app.store.queue import RUN_JOB, SERIALIZER
 from worker.faults import WorkerFault
 from worker.parent import REPORT, AttemptWatch, die_with_parent, handle_crash
 
@@ -160,16 +158,11 @@ class JobWorker(TolerantWorker):
 
     imminent_shutdown_delay = 0
 
-    def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, settings: Settings, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._settings, self._device = settings, device
+        self._settings = settings
         self._health_file = HealthFile(settings.worker_health_file)
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
-
-    def serialize(self) -> dict[str, Any]:
-        """The worker's hash in Redis, with the device."""
-        device = {} if self._device is None else {REDIS_FIELD: self._device.register().model_dump_json()}
-        return {**super().serialize(), **device}
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Stop after different jobs in a row met a fault of this worker: another one may be sound, and a worker that
@@ -216,7 +209,6 @@ class JobWorker(TolerantWorker):
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
         signal.set_wakeup_fd(-1)  # `leave_in_time` is its parent's
-        leave_pandas_out()
         super().main_work_horse(job, queue)
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
@@ -242,7 +234,7 @@ class JobWorker(TolerantWorker):
         return self._shutdown_requested_date is not None
 
 
-def create_worker(settings: Settings, device: Device | None = None) -> JobWorker:
+def create_worker(settings: Settings) -> JobWorker:
     """Create a worker on the queue of jobs.
 
     With exactly one queue, RQ moves a job's id atomically, so a crash between taking and starting a
@@ -259,6 +251,5 @@ def create_worker(settings: Settings, device: Device | None = None) -> JobWorker
         job_monitoring_interval=15,
         log_job_description=False,
         work_horse_killed_handler=partial(handle_crash, settings),
-        device=device,
         settings=settings,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fastapi import Response
 from sqlalchemy.orm import Session
@@ -143,8 +143,7 @@ class Answers:
     def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> tuple[Classifier, Use]:
         """The prompt for a use as a classifier, of any form, and its use.
 
-        Args:
-            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+        `is_fixed`: whether to take the prompt of fixed demonstrations, whatever form is the best.
         """
         result, best = self.result, self.result.answer_for(use)
         answer = best.plain if is_fixed else best
@@ -154,11 +153,7 @@ class Answers:
         return prompt.classifier(), answer.use
 
     def render(self, body: RenderBody, pool: Pool | None = None) -> Rendered:
-        """The prompt for each input.
-
-        Args:
-            pool: of `fetch_pool`.
-        """
+        """The prompt for each input. `pool`: of `fetch_pool`."""
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
         answer = self.result.answer_for(body.use)
         rendered = find_renderer(self.result.task, answer, pool).render(inputs)
@@ -212,14 +207,6 @@ def _present(number: int, rendered: PromptOfInput, shown: Sequence[tuple[Example
     )
 
 
-Part = Literal["support-examples", "result", "classifier"]
-
-
-class FoundClassifier(NamedTuple):
-    version: Version
-    classifier: Classifier
-
-
 class Finder(Protocol):
     """Finds what production reads of one selection, or of one prompt."""
 
@@ -233,8 +220,8 @@ class Finder(Protocol):
     def path(self) -> str:
         """Of the selection or prompt in the API."""
 
-    def find_version(self, session: Session, part: Part) -> Version | None:
-        """Which version of a part there is, without reading the part; None if there is none."""
+    def find_version(self, session: Session) -> Version | None:
+        """Which version there is, without reading it; None if there is none."""
 
     def read(self, session: Session) -> Answers:
         """The answers."""
@@ -242,13 +229,10 @@ class Finder(Protocol):
     def find_input(self, session: Session) -> InputFormat | None:
         """How the file of the selection was written; None if that is not known."""
 
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        """The classifier to use."""
 
-
-def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str, part: Part) -> Response | None:
-    """The answer 304 to a client that has the current version of a part; None for another client."""
-    version = None if if_none_match is None else finder.find_version(session, part)
+def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> Response | None:
+    """The answer 304 to a client that has the current version of the answer with this name; None for another client."""
+    version = None if if_none_match is None else finder.find_version(session)
     if version is None or not is_known(if_none_match, etag := version.etag(name)):
         return None
     return answer_unchanged(etag, REVALIDATED)

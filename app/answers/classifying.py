@@ -87,7 +87,7 @@ class Classifying:
 
         def find_version() -> Version | None:
             with finder.services.database.session_scope() as session:
-                return finder.find_version(session, "result")
+                return finder.find_version(session)
 
         version = await run_in_threadpool(find_version)
         if version is None:  # `read` says why

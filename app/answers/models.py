@@ -50,11 +50,7 @@ class ModelSource:
 
 
 class Models:
-    """The models of one process.
-
-    Args:
-        most_bytes: of all weights together; None for no limit.
-    """
+    """The models of one process. `most_bytes`: of all weights together; None for no limit."""
 
     def __init__(self, source: ModelSource, most_bytes: int | None = None) -> None:
         self._source = source

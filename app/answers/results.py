@@ -12,8 +12,6 @@ from app.answers.answers import (
     CHANGED,
     Answers,
     ClassifierPart,
-    FoundClassifier,
-    Part,
     PromptPart,
     SuspiciousPart,
     Version,
@@ -115,10 +113,9 @@ class SelectionFinder:
     def path(self) -> str:
         return path_of(self.selection_id)
 
-    def find_version(self, session: Session, part: Part) -> Version | None:
-        """By the attempt that stored the part. A resumed selection has none until another attempt stores it."""
-        table = StoredClassifier if part == "classifier" else Report
-        statement = select(Job.attempt).join(table, table.job_id == Job.id)
+    def find_version(self, session: Session) -> Version | None:
+        """By the attempt that stored the result. A resumed selection has none until another attempt stores one."""
+        statement = select(Job.attempt).join(Report, Report.job_id == Job.id)
         attempt = session.scalar(statement.where(*service.is_own(self.owner_id, self.selection_id)))
         return None if attempt is None else self._version_of(attempt)
 
@@ -132,9 +129,6 @@ class SelectionFinder:
             self._read_classifier,
             self._find_pool(session),
         )
-
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        return FoundClassifier(self.read_version(session), self._read_classifier(session))
 
     def find_input(self, session: Session) -> InputFormat | None:
         service.get(session, self.owner_id, self.selection_id)

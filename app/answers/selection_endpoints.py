@@ -40,7 +40,7 @@ def _answer(
 ) -> Response:
     """Answer with a part of the selection, or 304 without reading it. Without a result, `show` raises."""
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, name, "result")
+        known = answer_known(finder, session, if_none_match, name)
         if known is not None:
             return known
         version, shown = finder.read_version(session), show(session)  # the version first
@@ -103,7 +103,7 @@ def get_report(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> R
     The HTML file needs no other. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "report", "result")
+        known = answer_known(finder, session, if_none_match, "report")
         if known is not None:
             return known
         version = finder.read_version(session)

@@ -1,18 +1,16 @@
 """Routes /healthz, /readyz and /models."""
 
+import asyncio
 from dataclasses import dataclass
 from threading import Event
 from typing import Annotated, Literal
 
-from anyio import fail_after
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ErrorItem, Unavailable
-from app.store.queue import WorkerDevice
 from app.store.schema import current_revision, own_revisions
 from app.store.services import Services
 from app.web.dependencies import OWNER_ROUTE, ServicesDep
@@ -41,20 +39,12 @@ async def check_database(request: Request) -> dict[str, Check]:
             return current_revision(session.connection())
 
     try:
-        with fail_after(ANSWER_SECONDS):
-            found = await run_sync(ask, limiter=state.probing, abandon_on_cancel=True)
+        asking = asyncio.get_running_loop().run_in_executor(state.probing, ask)
+        found = await asyncio.wait_for(asking, ANSWER_SECONDS)
     except (SQLAlchemyError, TimeoutError):
         fault = Check("does not answer", is_fatal=True)
         return {"database": fault, "migrations": Check("unknown", is_fatal=True)}
     return {"database": Check(), "migrations": _check_revision(found)}
-
-
-def find_workers(services: Services) -> list[WorkerDevice]:
-    """The devices of the registered workers; information, not a check. Empty if Redis does not answer."""
-    try:
-        return services.queue.list_devices()
-    except RedisError:
-        return []
 
 
 def _check_revision(found: str | None) -> Check:
@@ -108,12 +98,6 @@ class Readiness(BaseModel):
         description="Result of each check, by name: `ok`, or what is wrong.",
         examples=[{"database": "ok", "migrations": "ok", "redis": "ok"}],
     )
-    workers: list[WorkerDevice] = Field(
-        description="Device of each registered worker. For information: the service is ready without workers too.",
-        examples=[
-            [{"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}]
-        ],
-    )
 
 
 class ModelOut(BaseModel):
@@ -147,9 +131,9 @@ def is_ready(
 ) -> Readiness | Response:
     """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
-    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. It tells on what each worker
-    computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
-    to stop answers 503 too, and serves all other routes until it stops.
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. Otherwise the answer is 503,
+    and its `errors` name each failed check. A process that was asked to stop answers 503 too, and serves all other
+    routes until it stops.
     """
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
@@ -167,7 +151,6 @@ def is_ready(
     return Readiness(
         status="degraded" if is_degraded else "ready",
         checks={name: check.fault or "ok" for name, check in checks.items()},
-        workers=[] if checks["redis"].fault else find_workers(services),
     )
 
 

@@ -119,7 +119,7 @@ async def get_support_examples(
 
     def read() -> Answers | Response:
         with finder.services.database.session_scope() as session:
-            known = answer_known(finder, session, if_none_match, name, "support-examples")
+            known = answer_known(finder, session, if_none_match, name)
             return known or finder.read(session)
 
     answers = await run_in_threadpool(read)
@@ -138,11 +138,12 @@ def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Respon
     file that `Classifier.load` of the library reads.
     """
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "classifier", "classifier")
+        known = answer_known(finder, session, if_none_match, "classifier")
         if known is not None:
             return known
-        version, classifier = finder.read_classifier(session)
-    return answer_with_etag(version.etag("classifier"), classifier, REVALIDATED)
+        answers = finder.read(session)
+        classifier = answers.read_classifier(session)
+    return answer_with_etag(answers.version.etag("classifier"), classifier, REVALIDATED)
 
 
 @_of_both("GET", "export", response_class=Response, responses={**_READS, 200: _FILE})

@@ -82,7 +82,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
 def get_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None) -> Response:
     """Return the current version of a prompt, and how good it is."""
     with services.database.session_scope() as session:
-        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "", "result")
+        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "")
         if known is not None:
             return known
         found = service.get(session, owner, name)
@@ -130,7 +130,7 @@ def list_prompt_examples(
     last = read_last_number(page.last_id, 9, "cursor", "examples")
     finder = PromptFinder(services, owner, name)
     with services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "", "result")
+        known = answer_known(finder, session, if_none_match, "")
         if known is not None:
             return known
         found = finder.read_current(session)
@@ -143,10 +143,7 @@ def list_prompt_examples(
 def _show_page(
     found: CurrentVersion, indexes: Indexes, page: Page, last: int | None, first_added: int | None
 ) -> schemas.PromptExamplePage:
-    """
-    Args:
-        first_added: number from which added rows are counted; None without a pool.
-    """
+    """`first_added`: number from which added rows are counted; None without a pool."""
     if found.pool is None or first_added is None:
         return schemas.PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
     pool = indexes.load(found.pool.source)

@@ -30,7 +30,6 @@ from lens_engine.files import parse_inline
 from lens_engine.prompt.pool import MOST_POOL_ROWS, Pool, PoolRow
 from lens_engine.prompt.text_checks import find_fault, fold_text, is_blank, show_names
 from lens_engine.prompt.wording import show_label
-from lens_engine.rows.near_texts import list_alike
 
 USUAL_CHARACTERS = 2_000
 """Length that an added text may have, also where all of the pool are shorter: prompts must fit the model's context."""
@@ -76,8 +75,7 @@ class KnownRows:
         return min(settings.max_text_characters, max(USUAL_CHARACTERS, longest))
 
 
-def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> str | None:
-    """Returns a warning of rows that are nearly the same as others with another label."""
+def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> None:
     most, seen, found = known.most_characters(settings), known.by_text, list[ErrorItem]()
     for index, one in enumerate(examples):
         faults = list(_find_faults(one, index, known.labels, most))
@@ -92,24 +90,6 @@ def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings:
         raise Unprocessable(join_details(others), errors=others)
     if contradicting:
         raise Conflict(join_details(contradicting), code="contradicting-example", errors=contradicting)
-    return _warn_of_alike(examples, seen)
-
-
-def _warn_of_alike(examples: Sequence[LabelledText], seen: Mapping[str, _Labelled]) -> str | None:
-    """
-    Args:
-        seen: all rows, those of the request last, by what equal texts have in common.
-    """
-    keys, others = [fold_text(one.text) for one in examples], list(seen.values())
-    place_of = {key: place for place, key in enumerate(seen)}
-    found = [
-        f"`examples[{index}]`, with the label {show_label(examples[index].label)}, has nearly the text of "
-        f"{others[place].place}, with the label {show_label(others[place].label)}"
-        for index, place in list_alike(keys, list(seen))
-        if place < place_of[keys[index]] and others[place].label != examples[index].label
-    ]
-    advice = "a prompt may show both, so take out the one whose label is wrong"
-    return "; ".join([*found[:_MOST_FAULTS], advice]) if found else None
 
 
 def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int) -> Iterator[ErrorItem]:
@@ -167,7 +147,7 @@ class PoolChange:
                 f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most",
                 code="pool-full",
             )
-        warning = check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
+        check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             first_row = pools.find_next_row(session, versioned)
@@ -177,7 +157,7 @@ class PoolChange:
             }
             return {**before, **added}
 
-        return self._write(found, alter, {"added": new, "taken_out": 0, "warning": warning}, body.note)
+        return self._write(found, alter, {"added": new, "taken_out": 0}, body.note)
 
     def take_out(self, row: int, note: str | None) -> PromptVersion:
         """Take a row out of the pool."""
@@ -197,7 +177,7 @@ class PoolChange:
             after = {number: one for number, one in before.items() if number != row}
             return {**after, row: None} if row < versioned.find_first_added(session) else after
 
-        return self._write(found, alter, {"added": 0, "taken_out": 1, "warning": None}, note)
+        return self._write(found, alter, {"added": 0, "taken_out": 1}, note)
 
     def _read(self) -> tuple[CurrentVersion, Pool]:
         """The current version, if the client may change it."""

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.answers.answers import Answers, ClassifierPart, FoundClassifier, Part, PromptPart, Version
+from app.answers.answers import Answers, ClassifierPart, PromptPart, Version
 from app.errors import Conflict, NotFound
 from app.prompts.pools import VersionedPool, find_pool
 from app.store import prompts as repository
@@ -68,16 +68,12 @@ class PromptFinder:
     def path(self) -> str:
         return f"/prompts/{self.name}"
 
-    def find_version(self, session: Session, _: Part) -> Version | None:
+    def find_version(self, session: Session) -> Version | None:
         version = repository.find_version(session, self.owner_id, self.name)
         return None if version is None else Version(of_prompt=version)
 
     def read(self, session: Session) -> Answers:
         return self.read_current(session).answers
-
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        found = self.read_current(session)
-        return FoundClassifier(Version(of_prompt=found.version.version), found.get_classifier())
 
     def find_input(self, session: Session) -> InputFormat | None:
         return self.read_current(session).find_input()

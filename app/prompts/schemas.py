@@ -103,8 +103,7 @@ class PromptVersionOut(PromptSummary):
     created_at: datetime = Field(description="Time of the change.")
     warning: str | None = Field(
         None,
-        description="Which rows that this version added are nearly the same as others with another label. Where the "
-        "answers come from the classifier, that examples do not change them, and how to go on. Else null.",
+        description="Where the answers come from the classifier: that examples do not change them, and how to go on.",
     )
 
 

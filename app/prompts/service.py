@@ -89,11 +89,7 @@ class Change:
     def add(
         self, session: Session, prompt: Prompt, new: "NextVersion", before: Changes, note: str | None
     ) -> PromptVersion:
-        """Add a version of a locked prompt.
-
-        Args:
-            before: changes of the pool in the version before.
-        """
+        """Add a version of a locked prompt. `before`: changes of the pool in the version before."""
         if prompt.version >= MOST_VERSIONS:
             raise ContentTooLarge(
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
@@ -128,7 +124,7 @@ class Change:
             version, content = found
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
-            summary = {**version.summary, "added": 0, "taken_out": 0, "warning": None}
+            summary = {**version.summary, "added": 0, "taken_out": 0}
             return NextVersion(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
@@ -171,8 +167,7 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    warnings = (version.summary.get("warning"), _warn_of_classifier(version))
-    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(filter(None, warnings)) or None})
+    return PromptVersionOut(**own, **version.summary, warning=_warn_of_classifier(version))
 
 
 def _warn_of_classifier(version: PromptVersion) -> str | None:
@@ -195,11 +190,7 @@ def summarise(
     classifier: ClassifierPart | Classifier | None,
     figures: Sequence[Mapping[str, Any]] | None,
 ) -> PromptSummary:
-    """What lists show of a result.
-
-    Args:
-        figures: of the row of its selection.
-    """
+    """What lists show of a result. `figures`: of the row of its selection."""
     answer, expected = result.answer_for(None), {one["kind"]: one["expected"] for one in figures or ()}
     head = None if classifier is None else classifier.head.kind
     own = expected.get("words" if head == "bag_of_words" else "classifier") if head else None

@@ -1,7 +1,6 @@
 """Receives the body of a submission, waits for a place to work on it, and does the work: here, or in the reader."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -30,8 +29,6 @@ class Admission:
 
     def __init__(self, num_places: int, num_waiting: int, sole_owner: str | None = None) -> None:
         """`sole_owner`: may have all places; every other owner has half of them at most."""
-        self.note_wait: Callable[[float], None] = lambda _: None
-        """Takes how long each large one waited (seconds)."""
         self._sole_owner = sole_owner
         self._places, self._large_place = asyncio.Semaphore(num_places), asyncio.Lock()
         self._most_large, self._num_large = max(1, num_waiting), 0
@@ -84,10 +81,8 @@ class Admission:
                 code="busy",
             )
         self._num_large += 1
-        began = time.monotonic()
         try:
             async with self._large_place:
-                self.note_wait(time.monotonic() - began)
                 yield
         finally:
             self._num_large -= 1

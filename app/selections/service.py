@@ -1,7 +1,6 @@
 """Decisions about selections, and their SQL. HTTP is in the endpoints."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Row, func, select, update
@@ -26,58 +25,26 @@ _Found = TypeVar("_Found")
 _CODES_OF_INPUT = frozenset(kind.code for kind in InvalidInput.__subclasses__())
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionList:
-    """One page of selections, newest first, with the columns of their summaries; `next` is the cursor of the next."""
-
-    jobs: Sequence[Row[Any]]
-    next: str | None
-
-
 def list_page(
-    services: Services,
-    owner_id: str,
-    page: Page,
-    status: Status | None = None,
-    *filters: ColumnElement[bool],
-    more: Sequence[str] = (),
-) -> SelectionList:
-    """Read a page of an owner's selections.
-
-    Args:
-        more: names of columns beside those of a summary.
-    """
-    if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
-        raise BadRequest("the cursor does not belong to a list of selections", code="invalid-cursor")
-    older = () if page.last_id is None else (Job.id < page.last_id,)
-    of_status = () if status is None else (Job.status == status,)
-    names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
-    with services.database.session_scope() as session:
-        found = list_summaries(session, owner_id, names, page.limit, *filters, *older, *of_status)
-    return SelectionList(*page.cut(found, lambda one: one.id))
-
-
-def list_summaries(
-    session: Session,
-    owner_id: str,
-    names: Iterable[str],
-    limit: int,
-    *filters: ColumnElement[bool],
-    first: ColumnElement[Any] | None = None,
-) -> Sequence[Row[Any]]:
-    """Return up to `limit` + 1 jobs, newest first. The extra one shows that there is a next page.
+    services: Services, owner_id: str, page: Page, *filters: ColumnElement[bool], more: Sequence[str] = ()
+) -> tuple[Sequence[Row[Any]], str | None]:
+    """One page of an owner's selections, newest first, with the columns of their summaries, and the cursor of the next.
 
     Specs, warnings and single errors are not read: of two hundred selections they may have 70 MB.
 
-    Args:
-        names: of the columns that are read.
-        first: an order above that of age.
+    `more`: names of columns beside those of a summary.
     """
+    if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
+        raise BadRequest("the cursor does not belong to a list of selections", code="invalid-cursor")
+    names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
     brief = {"error": Job.error.op("-", return_type=JSONB)("errors").label("error")}
     columns = [brief.get(name, getattr(Job, name)) for name in names]
     statement = select(*columns).where(Job.owner_id == owner_id, *filters)
-    order = (Job.id.desc(),) if first is None else (first, Job.id.desc())
-    return session.execute(statement.order_by(*order).limit(limit + 1)).all()
+    if page.last_id is not None:
+        statement = statement.where(Job.id < page.last_id)
+    with services.database.session_scope() as session:
+        found = session.execute(statement.order_by(Job.id.desc()).limit(page.limit + 1)).all()
+    return page.cut(found, lambda one: one.id)
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Job:

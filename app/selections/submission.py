@@ -166,8 +166,7 @@ def check_selection(services: Services, owner_id: str, body: Body) -> NewSelecti
 def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) -> tuple[Labelled, Labelled | None]:
     """Read the file of the dataset, and that of the test rows with the same columns if there is one.
 
-    Args:
-        skips_unlabelled: whether any share of the rows may lack a label.
+    `skips_unlabelled`: whether any share of the rows may lack a label.
     """
     if "dataset" not in form.files:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")

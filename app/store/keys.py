@@ -1,16 +1,16 @@
 """API keys: made, listed and revoked by an operator, and looked up by each API process."""
 
+import asyncio
 import hashlib
 import logging
 import re
 import secrets
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar, cast
 
-from anyio import CapacityLimiter, fail_after
-from anyio.to_thread import run_sync
 from cachetools import TTLCache
 from sqlalchemy import exists, func, insert, literal, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -71,7 +71,7 @@ class KeyLookup:
     def __init__(self, database: Database, lifetime_seconds: float) -> None:
         self._database = database
         # Few threads: a flood of unknown keys must not take those of the requests, nor the connections.
-        self._threads = CapacityLimiter(2)
+        self._threads = ThreadPoolExecutor(2, "lens-keys")
         self._live: TTLCache[str, LiveKey | None] = TTLCache(_MOST_REMEMBERED, lifetime_seconds)
         self._has_keys: TTLCache[str, bool] = TTLCache(1, lifetime_seconds)
 
@@ -83,14 +83,18 @@ class KeyLookup:
         """Whether a key was ever made. Raises Unavailable if Postgres does not answer."""
         return await self._remember(self._has_keys, "any", lambda _: self._read(has_keys))
 
+    def close(self) -> None:
+        """Stop the threads. A query that is under way ends first."""
+        self._threads.shutdown(cancel_futures=True)
+
     async def _remember(self, answers: TTLCache[str, T], question: str, find: Callable[[str], T]) -> T:
         """The answer from the cache, or from a query."""
         known = answers.get(question, _UNKNOWN)  # asked once: the answer may expire between two looks
         if known is not _UNKNOWN:
             return cast(T, known)
+        asking = asyncio.get_running_loop().run_in_executor(self._threads, find, question)
         try:
-            with fail_after(_PATIENCE_SECONDS):
-                found = await run_sync(find, question, limiter=self._threads, abandon_on_cancel=True)
+            found = await asyncio.wait_for(asking, _PATIENCE_SECONDS)
         except TimeoutError as error:
             raise Unavailable(_AWAY) from error
         answers[question] = found

@@ -1,11 +1,9 @@
 """A server that says so before it stops, that stops as asked, and that ends when its event loop is silent.
 
 uvicorn closes its socket at SIGTERM at once. A balancer that has not yet looked at /readyz sends further requests, and
-their clients see refused connections. uvicorn also waits for clients that do not read their answers, and ends the
-process by the signal.
+their clients see refused connections. uvicorn also ends the process by the signal.
 """
 
-import asyncio
 import faulthandler
 import signal
 import socket
@@ -16,10 +14,6 @@ from types import FrameType
 
 import uvicorn
 
-READER_SECONDS = 5.0
-"""Time in which a client takes something of its answer while the server stops. Others are cut off."""
-
-_LOOK_SECONDS = 0.5
 _TICKS = 5  # of uvicorn, ten a second
 
 DRAINING = "draining"
@@ -71,28 +65,3 @@ class DrainingServer(uvicorn.Server):
         """A thread that is no Python ends the process: a pattern that takes for ever holds the interpreter lock."""
         if self._silent_seconds is not None:
             faulthandler.dump_traceback_later(self._silent_seconds, exit=True)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish the requests that were begun, but wait for no client that does not read."""
-        cutting = asyncio.create_task(self._cut_off_idle_readers())
-        try:
-            await super().shutdown(sockets)
-        finally:
-            cutting.cancel()
-
-    async def _cut_off_idle_readers(self) -> None:
-        """A client that reads makes the part of its answer that waits here smaller or, when it is empty, new."""
-        waiting = dict[asyncio.Transport, tuple[int, float]]()
-        while True:
-            self._put_off_the_end()
-            now = time.monotonic()
-            found = {one.transport: one.transport.get_write_buffer_size() for one in self.server_state.connections}
-            waiting = {
-                transport: waiting[transport] if waiting.get(transport, (0, 0.0))[0] == size else (size, now)
-                for transport, size in found.items()
-                if size > 0
-            }
-            for transport, (_, since) in waiting.items():
-                if now - since >= READER_SECONDS:
-                    transport.abort()
-            await asyncio.sleep(_LOOK_SECONDS)

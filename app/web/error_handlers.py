@@ -6,7 +6,6 @@ Responses never echo what a client sent, but for thirty characters round a place
 import json
 import logging
 import re
-from collections.abc import Collection, Mapping
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -26,7 +25,7 @@ from app.errors import NO_SPACE, TITLES, AppError, BadRequest, Conflict, Unavail
 from app.logs import summarize
 from app.store.database import find_sqlstate
 from app.web.access_log import HEADER, note_problem
-from app.web.parameters import BY_HTMX, root_of, served_path
+from app.web.parameters import BY_HTMX, root_of
 from app.web.validation import error_items, join_details
 
 _KEY_FORM = (
@@ -133,7 +132,7 @@ def install_error_handlers(app: FastAPI) -> None:
             note_problem(request.scope, "not-found")
             root = root_of(request.scope)
             return HTMLResponse(write_missing_page(root), HTTPStatus.NOT_FOUND, {"Vary": "Accept"})
-        return problem_response(request.scope, _of_framework(app, request.scope, error))
+        return problem_response(request.scope, _of_framework(request.scope, error))
 
     install(AppError, lambda error: error)
     app.add_exception_handler(HTTPException, handle_framework)
@@ -146,41 +145,17 @@ def install_error_handlers(app: FastAPI) -> None:
     install(Exception, _of_anything)
 
 
-def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
+def _of_framework(scope: Scope, error: HTTPException) -> AppError:
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         is_page = BY_HTMX in Headers(scope=scope)
-        detail = NO_SUCH_PAGE if is_page else _name_paths(app.openapi()["paths"])
+        detail = NO_SUCH_PAGE if is_page else "there is no such path; /docs lists those there are"
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
-        methods = _find_methods(app.openapi()["paths"], served_path(scope)) or one
-        error.headers = {"Allow": methods}
-        detail = f"this path does not take the method of the request; it takes {methods}"
+        detail = "this path does not take the method of the request; /docs lists those that it takes"
     refusal = AppError(detail, headers=error.headers)
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")
     return refusal
-
-
-def _name_paths(paths: Collection[str]) -> str:
-    """That there is no such path, and which there are."""
-    below, others = dict[str, list[str]](), list[str]()
-    for path in sorted(paths):
-        one, found, part = path.partition("}/")
-        if found:
-            below.setdefault(f"{one}{found}", []).append(part)
-        else:
-            others.append(path)
-    parts = "; ".join(f"below {one}, {', '.join(names)}" for one, names in below.items())
-    return f"there is no such path; there are {', '.join(others)}; {parts}; /docs describes them"
-
-
-def _find_methods(paths: Mapping[str, Mapping[str, Any]], path: str) -> str | None:
-    """The methods that a path takes, by the OpenAPI document; None for a path that is not in it."""
-    for known, operations in paths.items():
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
-            return ", ".join(method.upper() for method in operations)
-    return None
 
 
 def _of_validation(error: RequestValidationError) -> AppError:

@@ -139,4 +139,4 @@ def wait_for_line(up: subprocess.Popen[str], beginning: str) -> str:
 
 
 def is_worker_up(url: str) -> bool:
-    return bool(httpx.get(f"{url}/readyz").json()["workers"])
+    return bool(httpx.get(f"{url}/readyz").json()["checks"]["workers"] == "ok")

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
-from app.operations.service_state import ServiceState
+from app.operations.metrics import ServiceState
 from app.settings import Settings
 from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
@@ -137,12 +137,6 @@ def test_queues_and_their_workers_are_told_apart(
     assert by_labels(found, "lens_workers", "queue") == {("lens",): 1, ("lens-endpoints",): 0}
     depths = by_labels(found, "lens_queue_depth", "queue")
     assert (depths["lens-endpoints",], depths["lens",]) == (1, 0)
-
-
-def test_wait_for_the_large_place_is_a_histogram(client: TestClient, selections: Selections) -> None:
-    selections.queued()
-    client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
-    assert read(client)["lens_large_place_wait_seconds_count", ()] == 1
 
 
 def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: Selections) -> None:
