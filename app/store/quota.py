@@ -1,6 +1,6 @@
 """What one owner may have: jobs that are queued or running, and bytes of all that is stored.
 
-What counts is what the query in docs/operations.md shows.
+What counts is what docs/owners.sql shows.
 """
 
 from typing import Any
