@@ -68,6 +68,8 @@ class ScorerIdentity:
     executor: str  #: "packed", "cached" or "plain"
     token_budget: int | None = None  #: largest forward (tokens); halved permanently when memory runs out
     executor_note: str | None = field(default=None, compare=False)  #: in words; decides nothing
+    #: executor of the calls with a prompt that exceeds the window of the model's sliding attention; None without one
+    beyond_window: str | None = None
 
     def decisive(self) -> dict[str, Any]:
         """The properties that decide numbers, by name: all but the note."""

@@ -218,8 +218,8 @@ class Provenance(Record):
     executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
     executor_note: str | None = Field(
         None,
-        description="Why faster executors were refused for this model; null if there is nothing to say. Not part of "
-        "`digest`.",
+        description="Why faster executors were refused for this model, and how calls run with prompts that exceed the "
+        "window of its sliding attention; null if there is nothing to say. Not part of `digest`.",
     )
     seed: int = Field(description="Seed of every random choice.")
     dataset: str | None = Field(

@@ -301,6 +301,6 @@ class SelectionRun:
             "config": setup.config.model_dump(mode="json", exclude={"budget"}),
             "model": [identity.model, identity.revision],
             **({"asked": TaskRecord.of(setup.task).model_dump(mode="json")} if is_fitted else {}),
-            "place": [identity.dtype, identity.device, identity.executor],
+            "place": [identity.dtype, identity.device, identity.executor, identity.beyond_window],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

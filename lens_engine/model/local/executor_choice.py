@@ -17,9 +17,11 @@ from lens_engine.model.local.executors import (
     PackedExecutor,
     PlainExecutor,
     TokenCounters,
+    WindowedExecutor,
     Workload,
 )
 from lens_engine.model.local.memory import naming_memory
+from lens_engine.model.local.model_reader import context_length
 from lens_engine.model.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
@@ -124,6 +126,26 @@ class ExecutorChoice:
 
     name: ExecutorName
     refused: str | None = None  #: why each faster executor was refused; None if none was
+    window: int | None = None  #: longest prompt of this executor (tokens); None if it runs all
+    beyond: ExecutorName | None = None  #: runs the calls with a longer prompt
+
+    @property
+    def note(self) -> str | None:
+        """What a user should know of the choice, in words."""
+        if self.beyond is None:
+            return self.refused
+        windowed = (
+            f"{self.name}: up to {self.window} tokens, the window of the model's sliding attention; "
+            f"calls with a longer prompt run {self.beyond}"
+        )
+        return "; ".join(filter(None, [self.refused, windowed]))
+
+    def make(self, model: Any, counters: TokenCounters) -> Executor:
+        """The executor over a model."""
+        executor = EXECUTORS[self.name](model, counters)
+        if self.window is None or self.beyond is None:
+            return executor
+        return WindowedExecutor(executor, EXECUTORS[self.beyond](model, counters), self.window)
 
 
 def choose_executor(
@@ -131,6 +153,8 @@ def choose_executor(
     names: Sequence[ExecutorName],
     work: Workload,
     reference: LabelLogProbs | None = None,
+    *,
+    beyond: Sequence[ExecutorName] = ("cached", "plain"),
 ) -> ExecutorChoice:
     """The first of `names` that agrees with the plain executor on `work`, in the format of the model's weights.
 
@@ -139,6 +163,7 @@ def choose_executor(
         names: executors to try, the fastest first.
         work: see `make_check_workload`.
         reference: scores of the plain executor with the model in float32  # [prefixes, queries, labels].
+        beyond: executors to try for prompts that exceed the model's window, the fastest first; the last is plain.
     """
     if names[0] == "plain":
         return ExecutorChoice("plain")
@@ -148,9 +173,21 @@ def choose_executor(
     for name in names:
         failure = _try_executor(model, name, work, yardstick)
         if failure is None:
-            return ExecutorChoice(name, "; ".join(failures) or None)
+            refused, window = "; ".join(failures) or None, _find_limit(model, name)
+            if window is None:
+                return ExecutorChoice(name, refused)
+            suitable = (other for other in beyond if _try_executor(model, other, work, yardstick) is None)
+            return ExecutorChoice(name, refused, window, next(suitable))
         failures.append(f"{name}: {failure}")
     raise ModelError(f"no executor is right for this model ({'; '.join(failures)}); use executor plain")
+
+
+def _find_limit(model: Any, name: ExecutorName) -> int | None:
+    """Longest prompt that the executor runs (tokens); None if it runs every prompt that fits the context."""
+    if name != "packed":
+        return None
+    window = PackedExecutor(model, TokenCounters()).window
+    return window if window is not None and window < context_length(model) else None
 
 
 def _try_executor(model: Any, name: ExecutorName, work: Workload, yardstick: Yardstick) -> str | None:

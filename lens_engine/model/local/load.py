@@ -17,13 +17,7 @@ from transformers import AttentionInterface
 from lens_engine.disk import keep_note, read_note
 from lens_engine.errors import OutOfMemory
 from lens_engine.model.base import ScorerIdentity
-from lens_engine.model.local.executor_choice import (
-    EXECUTORS,
-    ExecutorChoice,
-    choose_executor,
-    make_check_workload,
-    run_check,
-)
+from lens_engine.model.local.executor_choice import ExecutorChoice, choose_executor, make_check_workload, run_check
 from lens_engine.model.local.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.model.local.executors.base import StateTap
 from lens_engine.model.local.executors.layout import packed_attention
@@ -142,7 +136,8 @@ def _load_checked(
         return model, check.choice
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
-    choice = choose_executor(model, names, _check_workload(model), check.scores)
+    beyond: tuple[ExecutorName, ...] = (check.choice.beyond or "cached", "plain")
+    choice = choose_executor(model, names, _check_workload(model), check.scores, beyond=beyond)
     refused = "; ".join(filter(None, [check.choice.refused, choice.refused])) or None
     return model, replace(choice, refused=refused)
 
@@ -177,7 +172,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
     if choice.refused:
         _log.warning("%s runs slower, with the executor %s: %s", name, choice.name, choice.refused)
     return CausalLMScorer(
-        EXECUTORS[choice.name](model, counters),
+        choice.make(model, counters),
         segment_tokenizer(tokenizer, name),
         ScorerIdentity(
             model=name,
@@ -185,7 +180,8 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
             dtype=str(weights.dtype).removeprefix("torch."),
             device=weights.device.type,
             executor=choice.name,
-            executor_note=choice.refused,
+            executor_note=choice.note,
+            beyond_window=choice.beyond,
         ),
         max_prompt_tokens=context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),

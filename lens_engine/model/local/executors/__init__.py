@@ -4,6 +4,7 @@ from lens_engine.model.local.executors.base import Executor, ExecutorName, Token
 from lens_engine.model.local.executors.cached import CachedExecutor
 from lens_engine.model.local.executors.packed import PackedExecutor
 from lens_engine.model.local.executors.plain import PlainExecutor
+from lens_engine.model.local.executors.window import WindowedExecutor
 
 __all__ = [
     "CachedExecutor",
@@ -12,5 +13,6 @@ __all__ = [
     "PackedExecutor",
     "PlainExecutor",
     "TokenCounters",
+    "WindowedExecutor",
     "Workload",
 ]

@@ -118,6 +118,11 @@ class Workload:
         return [len(query) for query in self.queries]
 
     @property
+    def longest_prompt(self) -> int:
+        """Length of the longest prompt that is fed (tokens). The last token of a label word is read, and not fed."""
+        return max(self.prefix_lengths, default=0) + max(self.query_lengths, default=0) + max(self.trie.depths)
+
+    @property
     def ideal_tokens(self) -> int:
         return ideal_tokens(self.prefix_lengths, self.query_lengths, tail=self.trie.num_fed)
 

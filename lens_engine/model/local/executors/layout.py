@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,7 @@ class PackedLayout:
 
     way: EndToEnd | InTurn
     num_calls: int = 0  #: calls of the attention function in this forward
+    windows: set[int] = field(default_factory=set)  #: windows of sliding attention that the layers named (tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,7 @@ def packed_attention(
     packed_layout: PackedLayout,
     scaling: float | None = None,
     dropout: float = 0.0,
+    sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Attention of one decoder layer over a packed row; has the signature of transformers' attention interface.
@@ -170,6 +172,8 @@ def packed_attention(
         query: `[1, heads, tokens, size]`.
         key, value: `[1, key-value heads, tokens, size]`.
         packed_layout: the layout of this forward.
+        sliding_window: number of tokens that the layer sees, from the last one back. No prompt here is longer, so
+            every token sees all before it.
 
     Returns:
         output `[1, tokens, heads, size]`, and None for the attention weights.
@@ -179,12 +183,14 @@ def packed_attention(
         raise PackedExecutionError("the model's attention is not causal")
     layer = packed_layout.num_calls
     packed_layout.num_calls += 1
+    if sliding_window is not None:
+        packed_layout.windows.add(sliding_window)
     scaling = scaling if scaling is not None else query.shape[-1] ** -0.5
     return packed_layout.way.attend((query, key, value), scaling, layer), None
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments that could change attention (a cap, sinks, a bias, a window)."""
+    """Refuse unknown arguments that could change attention (a cap, sinks, a bias)."""
     for name, value in arguments.items():
         if name in _HARMLESS or value is None or (name == "is_causal" and value is True):
             continue

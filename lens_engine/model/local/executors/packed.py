@@ -6,13 +6,14 @@ passes by their log-sum-exp. All other operations of a decoder layer act on sing
 numbers equal those of prompts run one at a time.
 
 This is right only for models that mix tokens by plain softmax attention alone. `refuse_unknown` refuses
-other kinds of attention, `_refuse_windows` layers that do not see the whole prompt, and the self-check at loading
-finds any other mixing of tokens.
+other kinds of attention, and the self-check at loading finds any other mixing of tokens. Sliding attention is
+plain attention for prompts that fit its window; a workload with a longer one is refused (`WindowedExecutor`).
 """
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,7 @@ from lens_engine.model.local.executors.packing import Forward, plan
 from lens_engine.model.local.executors.rows import by_pair, float32_logits
 from lens_engine.model.local.executors.transfer import download
 from lens_engine.model.local.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
+from lens_engine.model.local.executors.window import find_window
 from lens_engine.types import LabelLogProbs, States
 
 ATTENTION_NAME = "lens_packed"
@@ -67,7 +69,6 @@ class PackedExecutor:
 
     def __init__(self, model: Any, counters: TokenCounters, kernel: AttendSequences | None = None) -> None:
         """`kernel` attends to concatenated sequences; None uses torch's kernel if the device has it."""
-        _refuse_windows(model.config.get_text_config())
         self._model = model
         self._counters = counters
         self._attention = _AttentionSwitch(model)
@@ -75,6 +76,12 @@ class PackedExecutor:
         self._kernel = kernel or choose_kernel(self._weights.device, self._weights.dtype)
         self._alone_from = _ALONE_FROM.get(self._weights.device.type)
         self._held = HeldPrefixes(_HELD_BYTES)
+
+    @cached_property
+    def window(self) -> int | None:
+        """Longest prompt that every layer sees whole (tokens fed); None if there is no limit."""
+        with self._attention.on():
+            return find_window(self._model)
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
@@ -103,6 +110,10 @@ class PackedExecutor:
         start: Callable[[PackedInputs], Callable[[], None] | None],
         depth: int,
     ) -> None:
+        if self.window is not None and work.longest_prompt > self.window:
+            raise PackedExecutionError(
+                f"a prompt of {work.longest_prompt} tokens exceeds the sliding window of {self.window} tokens"
+            )
         try:
             self._run_forwards(work, budget, start, depth)
         except UnsupportedHeads as error:
@@ -194,15 +205,6 @@ class PackedExecutor:
             reads[prefixes, queries] = fetch().reshape(len(queries), -1)
 
         return write
-
-
-def _refuse_windows(config: Any) -> None:
-    """Refuse layers that do not see the whole prompt: the check's prompts may be shorter than their windows."""
-    kinds = set(getattr(config, "layer_types", None) or ())
-    if others := sorted(kinds - {"full_attention"}):
-        raise PackedExecutionError(f"layers of type {', '.join(others)} do not see the whole prompt")
-    if not kinds and getattr(config, "sliding_window", None) is not None:
-        raise PackedExecutionError("sliding attention does not see the whole prompt")
 
 
 class _AttentionSwitch:

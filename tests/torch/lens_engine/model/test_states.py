@@ -100,7 +100,7 @@ def test_scores_and_states_leave_each_other_alone(kind: type) -> None:
 def test_layers_after_the_last_wanted_one_are_not_computed() -> None:
     tiny = tiny_causal_lm("llama")
     scorer, model = make_scorer("llama", PackedExecutor, tiny=tiny), tiny.model
-    scorer.states(PREFIX, QUERIES, (1,))
+    scorer.states(PREFIX, QUERIES, (1,))  # the first call also looks for a window, in all layers
     calls = list[str]()
     hook = model.model.layers[1].register_forward_hook(lambda *_: calls.append("second layer"))
     try:

@@ -15,7 +15,7 @@ from lens_engine.model.local.executor_choice import disagreement, make_check_wor
 from lens_engine.model.local.executors import PackedExecutor, PlainExecutor, TokenCounters
 from lens_engine.model.local.executors.layout import PackedExecutionError
 from lens_engine.model.local.load import load_scorer
-from lens_engine.testing import TINY_CONTEXT, TinyArchitecture, TinyCausalLM, tiny_causal_lm
+from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]
@@ -49,7 +49,7 @@ def test_model_that_mixes_tokens_by_index_is_caught_by_the_self_check() -> None:
 def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     windowed = {"layer_types": ["full_attention", "sliding_attention"], "use_sliding_window": True, "sliding_window": 8}
     folder = tiny_causal_lm("qwen2", **windowed).save(tmp_path / "model")
-    reason = "packed: PackedExecutionError: layers of type sliding_attention do not see the whole prompt"
+    reason = "packed: PackedExecutionError: a prompt of 103 tokens exceeds the sliding window of 8 tokens"
 
     # The second time, the outcome of the first check is found in the cache folder.
     for _ in range(2):
@@ -59,25 +59,6 @@ def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest
         assert caplog.record_tuples == [
             ("lens_engine.model.local.load", logging.WARNING, f"mine runs slower, with the executor cached: {reason}")
         ]
-
-
-WINDOWED: dict[TinyArchitecture, dict[str, Any]] = {
-    "gemma3_text": {"layer_types": ["sliding_attention", "full_attention"]},
-    "mistral": {},
-    "qwen2": {"use_sliding_window": True, "max_window_layers": 1},
-}
-
-
-@pytest.mark.parametrize("architecture", WINDOWED)
-def test_layers_that_do_not_see_the_whole_prompt_are_not_packed(architecture: TinyArchitecture) -> None:
-    """Also with a window longer than the prompts of the self-check."""
-    tiny = tiny_causal_lm(architecture, sliding_window=300, **WINDOWED[architecture])
-    scorer = tiny.scorer()
-    assert scorer.identity.executor == "cached"
-    long = [PREFIXES[1] * 12]
-    assert sum(scorer.count_tokens(long[0])) > 300
-    plain = tiny.scorer("plain").score(long, QUERIES, SPANS)
-    np.testing.assert_allclose(scorer.score(long, QUERIES, SPANS), plain, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("executor", ["auto", "cached"])
@@ -146,8 +127,8 @@ def composite_model(settings: dict[str, Any]) -> Any:
         return AutoModelForCausalLM.from_config(config).eval()  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize(("kind", "executor"), [("full_attention", "packed"), ("sliding_attention", "cached")])
-def test_composite_model_is_known_by_its_language_part(kind: str, executor: str) -> None:
+@pytest.mark.parametrize(("kind", "beyond"), [("full_attention", None), ("sliding_attention", "cached")])
+def test_composite_model_is_known_by_its_language_part(kind: str, beyond: str | None) -> None:
     tokenizer = tiny_causal_lm("llama").tokenizer
     # The window is longer than the self-check's pack: only the layers tell it.
     tiny = TinyCausalLM(composite_model({"layer_types": [kind] * 2, "sliding_window": 400}), tokenizer)
@@ -155,6 +136,6 @@ def test_composite_model_is_known_by_its_language_part(kind: str, executor: str)
     scorer = tiny.scorer()
 
     identity = scorer.identity
-    assert (identity.executor, scorer.max_prompt_tokens) == (executor, TINY_CONTEXT)
+    assert (identity.executor, identity.beyond_window, scorer.max_prompt_tokens) == ("packed", beyond, TINY_CONTEXT)
     plain = tiny.scorer("plain").score(PREFIXES, QUERIES, SPANS)
     np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), plain, rtol=0, atol=1e-4)
