@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from app.answers.answers import Finder
+from app.answers.answers import MakeFinder
 from app.answers.classifying import Asked, read_asked
 from app.answers.schemas import ClassifyBody, Wish
 from app.errors import BadRequest, Unprocessable
@@ -34,10 +34,6 @@ from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableForma
 from lens_engine.files import ParsedDataset, ReadTexts
 from lens_engine.files.limits import DatasetEmpty
 from lens_engine.result.parts import EvaluationResult
-
-MakeFinder = Callable[[Services, str], Finder]
-"""(services, owner id) -> the finder. It can be pickled."""
-
 
 W = TypeVar("W", bound=Wish)
 
@@ -138,8 +134,7 @@ def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: st
     form, spec, asked = _read_form(TableSpec, make, services, owner_id, body)
     found = _read_texts(form, services, asked.classifier)
     predictions = _read_answers(form, asked.classifier, len(found.rows))
-    spool_dir = services.settings.spool_dir
-    table = PredictedTable(asked.classifier.labels, found, predictions, spool_dir, spec.answer_above)
+    table = PredictedTable(asked.classifier.labels, found, predictions, spec.answer_above)
     format: TableFormat = spec.format or ("jsonl" if found.format in ("jsonl", "json") else "csv")
     with open(path, "wb") as file:
         file.writelines(write_table(table, format))

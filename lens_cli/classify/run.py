@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.disk import replace_file
-from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, batches_of
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.files.table import ColumnNames
@@ -46,21 +45,14 @@ _ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file"
 
 
 class PartialFile:
-    """The engine's `AnswerStore` as JSON lines: the origin, then one for each row of the input, in order."""
+    """Predictions as JSON lines: the origin, then one for each row of the input, in order."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path = path
         self.predictions: list[Prediction] = []
         self._file = file
 
-    def take_up(self, _: object) -> int:
-        """Number of rows that are classified. The origin names the model already."""
-        return len(self.predictions)
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        return self.predictions[start : start + limit]
-
-    def keep(self, _: int, predictions: Sequence[Prediction]) -> None:
+    def keep(self, predictions: Sequence[Prediction]) -> None:
         """Write the predictions of the next rows."""
         self._write_lines(predictions)
         self.predictions += predictions
@@ -141,7 +133,7 @@ def _read_predictions(lines: Sequence[bytes]) -> Iterator[Prediction]:
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
 
-_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +230,10 @@ class ClassificationRun:
             if num_done := len(partial.predictions):
                 show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
             with row_bar(console) as bar:
-                predictor = BatchPredictor(self._load(open_scorer, model, bar), bar, num_rows)
+                scorer = self._load(open_scorer, model, bar)
                 try:
-                    deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, partial), maxlen=0)
+                    for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
+                        partial.keep(batch)
                 except Stopped:
                     raise self._interruption(len(partial.predictions)) from None
             self._write(partial.predictions)

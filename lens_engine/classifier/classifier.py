@@ -120,19 +120,6 @@ class Predictions(Shown):
         columns = {f"p_{label}": self.probabilities[:, place].tolist() for place, label in enumerate(self.classes)}
         return {"label": list(self.labels), "probability": [one.probability for one in self], **columns}
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with the columns of `to_dict` and a row for each text.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        try:
-            from pandas import DataFrame  # an option; no other part of the library needs pandas
-        except ImportError as error:
-            raise ImportError("pandas is not installed; run: pip install pandas, or take to_dict()") from error
-
-        return DataFrame(self.to_dict())
-
     def __repr__(self) -> str:
         counts = ", ".join(f"{show_label(label)} {rows:,}" for label, rows in Counter(self.labels).most_common())
         return f"Predictions({show_count(len(self), 'text')}{': ' * bool(counts)}{counts})"

@@ -32,12 +32,9 @@ def draw_permutations(
 
 
 def keep_apart(ranked: Sequence[Permutation], most: int, most_shared: int, least: int = 0) -> list[Permutation]:
-    """The first permutations of `ranked` that share at most `most_shared` members, two by two.
+    """The first permutations of `ranked` (best first) that share at most `most_shared` members, two by two.
 
-    Args:
-        ranked: the best first.
-        most: largest number of permutations.
-        least: if fewer than this are found, those that share the fewest members with a permutation kept are added.
+    If fewer than `least` are found, those that share the fewest members with a permutation kept are added.
     """
     chosen = list[Permutation]()
     if most > 0:

@@ -1,20 +1,17 @@
 """What a person sees of a result, an estimate, predictions or an evaluation, wherever it is shown.
 
 words          names of forms, uses, steps and phases, and figures in words
-verdict        sentences on what to use
-box            the box to sign, at the head of a report
+verdict        sentences on what to use, and the box to sign, at the head of a report
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels and facts as tables
-figures        every contender as a table, and answers above a threshold
+figures        every contender, answers above a threshold and an evaluation as tables
 answers        which labels are confused, and whether probabilities can be trusted
 estimate       an estimate as tables and sentences
-evaluation     an evaluation as tables and sentences
-charts, axes   accuracies, calibration and the course of a run as SVG
+charts         accuracies as SVG
 report         a result as the sections of a report
 documents      HTML, notebooks; the templates and the stylesheet
 exports        support examples in the forms of other tools
-markdown       escaped text in Markdown, for an export
 """
 
 from lens_engine.classifier.classifier import Predictions

@@ -43,11 +43,7 @@ def list_shown(answer: SupportExamples) -> list[ShownExamples]:
 
 
 def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Table:
-    """The fixed demonstrations of a prompt, in its order.
-
-    Args:
-        is_other: whether they are the fixed form of a prompt whose best form is another.
-    """
+    """The fixed demonstrations of a prompt, in its order; or of its fixed form, where its best form is another."""
     use = f" ({name_use(answer.use)})" * (answer.use != "prompt")
     title = f"Examples, in order{'; the similar ones follow' * (answer.form.nearest > 0)}{use}"
     title = title if answer.examples else "No examples"

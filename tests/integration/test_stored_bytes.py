@@ -41,13 +41,6 @@ def test_query_of_the_docs_lists_owners_by_what_the_quota_counts(
     assert (other["owner_id"], other["stored"], other["device_seconds"]) == ("bob", 0, 7)
 
 
-def test_report_that_is_kept_counts(client: TestClient, database: Database) -> None:
-    dataset_id = client.post("/datasets", json={"examples": make_rows()[:30]}).json()["id"]
-    before = stored_by(database)
-    assert client.get(f"/datasets/{dataset_id}/report").status_code == 200
-    assert stored_by(database) > before
-
-
 def test_byte_more_than_is_left_is_refused(
     make_client: Callable[..., TestClient], database: Database, settings: Settings
 ) -> None:

@@ -86,15 +86,10 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
         ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
         ({"too_long": "reject"}, "there is no option 'too_long'; docs/reference.md lists the options"),
-        ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
-        ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
-        (
-            {"budget": {"max_seconds": 0}},
-            "budget.max_seconds must be a number above 0 and of at most 31,536,000, or null; it is 0",
-        ),
-        ({"rows": {"test": 3}}, "rows.test must be a whole number from 4 to 100,000, or null; it is 3"),
-        ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
-        ({"use": "promt"}, "use must be one of prompt, probabilities; it is 'promt'; did you mean prompt?"),
+        ({"search": {"beam_width": 0}}, "search.beam_width: input should be greater than or equal to 1; it is 0"),
+        ({"search": {"beam_width": None}}, "search.beam_width: input should be a valid integer; it is null"),
+        ({"balanced": "maybe"}, "balanced: input should be a valid boolean; it is 'maybe'"),
+        ({"use": "promt"}, "use: input should be 'prompt' or 'probabilities'; it is 'promt'"),
         ({"search": 5}, "search is a group of options, such as search.validation; it is 5"),
         ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/reference.md lists the options"),
     ],
@@ -113,8 +108,8 @@ def test_every_wrong_option_is_in_one_refusal() -> None:
     names = ["search.iterations", "beam_width", "other.a", "other.b"]
     assert list(problems) == [f"options.{name}" for name in names]
     assert refusal.value.field == "options.search.iterations"
-    assert str(refusal.value).startswith("4 options are wrong: (1) search.iterations must be a whole number from 0")
-    assert all(detail in str(refusal.value) for detail in problems.values())
+    assert str(refusal.value).startswith("4 faults; the first: search.iterations: input should be greater")
+    assert refusal.value.__notes__ == list(problems.values())[1:]
 
 
 def test_refusal_of_many_options_is_short() -> None:
@@ -130,7 +125,7 @@ def test_every_option_says_what_it_may_be(name: str) -> None:
     for group in reversed(groups):
         options = {group: options}
 
-    with pytest.raises(InvalidConfig, match=rf"^{re.escape(name)} must be (a|one of|true or) .*; it is ") as refusal:
+    with pytest.raises(InvalidConfig, match=rf"^{re.escape(name)}: input should be .*; it is ") as refusal:
         resolve_config("quick", options)
 
     assert refusal.value.field == f"options.{name}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
-from pyarrow.parquet import read_table, write_table
+from pyarrow.parquet import write_table
 from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
@@ -77,11 +77,8 @@ class Workbench:
 
 
 def read_output(path: Path) -> list[dict[str, Any]]:
-    """The rows of a CSV, JSONL or Parquet file of predictions; the values of CSV are strings."""
+    """The rows of a CSV or JSONL file of predictions; the values of CSV are strings."""
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text().splitlines()]
-    if path.suffix == ".csv":
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    rows: list[dict[str, Any]] = read_table(path).to_pylist()
-    return rows
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
