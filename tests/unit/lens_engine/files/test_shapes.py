@@ -86,7 +86,7 @@ def unlabelled(values: list[object], **more: Any) -> bytes:
     return lines([{"text": f"text {number}", "label": value, **more} for number, value in enumerate(values)])
 
 
-@pytest.mark.parametrize("empty", [None, "", " ", float("nan"), -1, "-1", []])
+@pytest.mark.parametrize("empty", [None, "", " ", float("nan"), []])
 def test_rows_without_a_label_are_kept_aside_at_any_share_if_asked(tmp_path: Path, empty: object) -> None:
     values = [empty if number % 2 else number // 2 % 3 for number in range(40)]
     limits = ParsingLimits(skips_unlabelled=True)
@@ -94,8 +94,7 @@ def test_rows_without_a_label_are_kept_aside_at_any_share_if_asked(tmp_path: Pat
     assert [one.label for one in found.examples] == [str(value) for value in values[::2]]
     assert [(one.row, one.text) for one in found.unlabelled] == [(row, f"text {row}") for row in range(1, 40, 2)]
     assert any(warning.startswith("20 rows without a label kept aside (line 2,") for warning in found.warnings)
-    why = "is -1, which is read as no label" if str(empty) == "-1" else "is empty"
-    with pytest.raises(InvalidDataset, match=rf"`label` {why}; .*rows\.unlabelled to skip"):
+    with pytest.raises(InvalidDataset, match=r"`label` is empty; .*rows\.unlabelled to skip"):
         read(tmp_path, unlabelled(values))
 
 
@@ -209,6 +208,7 @@ def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
     ("line", "column", "words"),
     [
         (b'{"text": "a", "label": 1.5}', "label", "is a number"),
+        (b'{"text": "a", "label": ["x", "y"]}', "label", "has several labels; Lens gives a text one label"),
         (b'{"text": "a", "label": [[1, 2, "x"]]}', "label", "marks parts of the text, as for entities"),
         (b'{"text": true, "label": "x"}', "text", "is true or false, not a string; put it in quotes"),
         (b'{"text": "a", "label": [{"name": "x", "start": 1, "end": 2}]}', "label", "marks parts of the text"),
@@ -296,8 +296,8 @@ ONE_FOLDER = [HealthCheck.function_scoped_fixture]
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 values = st.text(characters, min_size=1, max_size=40).filter(lambda value: not is_blank(value))
-# -1 means no label, and brackets and delimiters may make a list of labels: see the tests of these.
-labels = values.filter(lambda label: label != "-1" and not set(label) & set("[,;|"))
+# Brackets and delimiters may make a list of labels: see the tests of these.
+labels = values.filter(lambda label: not set(label) & set("[,;|"))
 datasets = st.lists(st.tuples(values, labels), min_size=2, max_size=30)
 
 csv_like = st.lists(st.sampled_from([b"text", b"label", b",", b"\n", b"\r", b'"', b"a", b" ", b"\x00", b"\xff", b";"]))
