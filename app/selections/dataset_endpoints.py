@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Response, status
 from starlette.responses import JSONResponse
 
-from app.errors import InvalidCursor
+from app.errors import BadRequest
 from app.selections import datasets as service
 from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, StoredDataset
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
@@ -57,7 +57,7 @@ def answer_stored(stored: StoredDataset) -> Response:
 def list_datasets(session: SessionDep, owner: OwnerDep, page: PageDep) -> DatasetPage:
     """List your datasets, newest first, also those that came with a submission."""
     if page.last_id is not None and not page.last_id.startswith("ds_"):
-        raise InvalidCursor("the cursor does not belong to a list of datasets")
+        raise BadRequest("the cursor does not belong to a list of datasets", code="invalid-cursor")
     found = repository.list_datasets(session, owner, page.last_id, page.limit)
     datasets, cursor = page.cut(found, lambda one: one.id)
     return DatasetPage(items=list(map(service.present, datasets)), next=cursor)

@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.errors import Conflict, NotFound, Unprocessable
 from app.ids import is_id, path_of
 from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
 from app.selections.limits import invalid_inputs
@@ -78,7 +78,7 @@ def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
 def keep_rows(
     session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
 ) -> StoredDataset:
-    """Store rows, unless equal ones are there already. Raises OwnerFull if the owner has too many bytes stored."""
+    """Store rows, unless equal ones are there. Raises ContentTooLarge if the owner has too many bytes stored."""
     found = repository.find_equal_dataset(session, owner_id, parsed)
     if found is None:
         check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))
@@ -126,12 +126,12 @@ def find_counter(settings: Settings, model: str) -> CountTokens | None:
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:
-    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and DatasetInUse if a job uses it."""
+    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and Conflict if a job uses it."""
     get(session, owner_id, dataset_id)
     if not repository.delete_dataset(session, owner_id, dataset_id):
         job = repository.find_user(session, dataset_id)
         what = "a job uses the dataset" if job is None else f"{path_of(job.id)} uses the dataset"
-        raise DatasetInUse(f"{what}; delete what uses it first")
+        raise Conflict(f"{what}; delete what uses it first", code="dataset-in-use")
 
 
 def present(dataset: Dataset) -> DatasetOut:

@@ -18,7 +18,7 @@ from typing import Any, get_args
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
-from lens_engine.prompt.chat import Turn, instruct, join_system, lift_system
+from lens_engine.prompt.chat import Turn, instruct, join_system
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Template
 from lens_engine.prompt.wording import show_count
@@ -157,15 +157,14 @@ def write_openai_chat(source: Source) -> str:
 def write_anthropic(source: Source) -> str:
     """The system prompt of its Messages API is no message."""
     system, turns = _part_system(source)
-    return _dump({**({} if system is None else {"system": system}), "messages": turns})
+    return _dump({"system": system, "messages": turns})
 
 
 def write_gemini(source: Source) -> str:
     """It calls the assistant `model`."""
     system, turns = _part_system(source)
-    shown = {} if system is None else {"systemInstruction": {"parts": [{"text": system}]}}
     contents = [{"role": _GEMINI_ROLES[one["role"]], "parts": [{"text": one["content"]}]} for one in turns]
-    return _dump({**shown, "contents": contents})
+    return _dump({"systemInstruction": {"parts": [{"text": system}]}, "contents": contents})
 
 
 def _list_messages(source: Source) -> list[Turn]:
@@ -179,15 +178,13 @@ def _list_turns(source: Source) -> tuple[list[Turn], str, str]:
     turns = [{"role": "system", "content": source.system}]
     for text, word in source.demonstrations:
         turns += [{"role": "user", "content": f"{before}{text}{after}"}, {"role": "assistant", "content": word}]
-    is_in_turn = source.task.chat is not None and source.task.chat.system_in_turn
-    *turns, last = lift_system([*turns, {"role": "user", "content": before}], is_in_turn)
-    return turns, last["content"], after
+    return turns, before, after
 
 
-def _part_system(source: Source) -> tuple[str | None, list[Turn]]:
-    """The system message, if it is no turn, and the turns; for an API whose system message is no turn."""
-    first, *others = messages = _list_messages(source)
-    return (first["content"], others) if first["role"] == "system" else (None, messages)
+def _part_system(source: Source) -> tuple[str, list[Turn]]:
+    """The system message and the turns, for an API whose system message is no turn."""
+    first, *others = _list_messages(source)
+    return first["content"], others
 
 
 def write_langchain(source: Source) -> str:

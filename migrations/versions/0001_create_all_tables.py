@@ -38,7 +38,8 @@ CREATE TABLE examples (
 );
 """
 
-# Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little.
+# Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little. No
+# index has `lease_until`: a renewal that changes no indexed column writes to no index.
 _JOBS = """
 CREATE TABLE jobs (
     id varchar(40) COLLATE "C" CONSTRAINT pk_jobs PRIMARY KEY,

@@ -31,9 +31,6 @@ def service(
         tiny_causal_lm("gpt2").save(folder / name)
     models = {
         HELD: "testing:tests.e2e.scorers:held",
-        "poison": "testing:tests.e2e.scorers:poisonous",
-        "leaking": "testing:tests.e2e.scorers:leaking",
-        "loading": "testing:tests.e2e.scorers:loading",
         "broken": "testing:tests.e2e.scorers:broken",
         **{name: str(folder / name) for name in tiny_models},
     }

@@ -1,6 +1,5 @@
-"""What owners have stored: what the quota counts, and the query of docs/operations.md."""
+"""What owners have stored: what the quota counts, and docs/owners.sql."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,10 +18,10 @@ from tests.integration.samples import make_rows, make_submission
 from tests.integration.test_quota import stored_by
 from tests.integration.test_retry import put_checkpoint
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+QUERY = Path(__file__).parents[2] / "docs" / "owners.sql"
 
 
-def test_query_of_the_page_lists_owners_by_what_the_quota_counts(
+def test_query_of_the_docs_lists_owners_by_what_the_quota_counts(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     selection_id = selections.succeeded(make_finding_result())
@@ -33,8 +32,7 @@ def test_query_of_the_page_lists_owners_by_what_the_quota_counts(
     client.post("/datasets", json={"examples": make_rows()[:30]})
     with database.session_scope() as session:
         add_to_counters(session, {CounterKey(DEVICE_SECONDS, LOCAL_OWNER): 3.5, CounterKey(DEVICE_SECONDS, "bob"): 7})
-        (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-        found, other = (dict(row._mapping) for row in session.execute(text(query)))
+        found, other = (dict(row._mapping) for row in session.execute(text(QUERY.read_text("utf-8"))))
 
     assert (found["owner_id"], found["stored"]) == (LOCAL_OWNER, stored_by(database))
     assert min(found["datasets"], found["results"], found["checkpoints"]) > 0

@@ -14,7 +14,7 @@ from lens_engine.prompt.template import Task, Template
 from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.rows import near_texts
 from lens_engine.rows.dealing import DealtRows, deal_rows
-from lens_engine.rows.near_texts import count_near, list_alike
+from lens_engine.rows.near_texts import count_near
 from lens_engine.rows.problem import Problem
 from lens_engine.types import Example
 
@@ -252,21 +252,3 @@ def test_test_rows_that_are_nearly_equal_to_others_are_counted_once_each() -> No
     assert 0 < len(near) < len(test)
     assert count_near(test, others) == len(near)
     assert count_near(test, []) == count_near([], others) == count_near([], []) == 0
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "is_alike"),
-    [
-        ("now", "nоw", True),
-        ("ΒΙΤΕ in spring", "bite in spring", True),
-        ("where is the parcel that you sent to my mother?", "where is the parcel that you send to my mother?", True),
-        ("where is the parcel that you sent to my mother?", "where is the parcel that you sent to my father?", False),
-        ("parcel", "parcels", False),
-        ("my mother sent the parcel", "the parcel sent my mother", False),
-    ],
-)
-def test_few_texts_are_compared_with_all_others(one: str, other: str, is_alike: bool) -> None:
-    others = [*(f"text {number}" for number in range(150)), other]
-
-    assert list(list_alike([one], others)) == [(0, 150)] * is_alike
-    assert count_near(make_examples((one, "a")), make_examples((other, "b"))) >= is_alike

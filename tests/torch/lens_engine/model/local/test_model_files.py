@@ -174,13 +174,6 @@ def test_unknown_reference_is_refused_listing_what_there_is(reference: str) -> N
         resolve_model(reference)
 
 
-def test_model_that_a_vendor_hosts_is_named_as_the_library_takes_it() -> None:
-    with pytest.raises(UnknownModel) as refusal:
-        resolve_model("openai:gpt-4.1-mini")
-    served = "model=openai-chat:gpt-4.1-mini@https://api.openai.com/v1, key_variable=OPENAI_API_KEY (docs/servers.md)."
-    assert str(refusal.value).endswith(f"A hosted model is asked through its API: {served}")
-
-
 def test_hub_id_that_is_not_cached_is_unknown_offline() -> None:
     with pytest.raises(UnknownModel, match="model 'nobody/nothing' is not in the hub cache"):
         resolve_model("nobody/nothing")
