@@ -11,8 +11,8 @@ from lab.experiments.entries import make_entries
 from lab.experiments.few_rows import main as measure_few_rows
 from lab.experiments.table import main as make_table
 from lens_engine.config import USES
-from lens_engine.testing import tiny_causal_lm
 from tests.lab.experiments.experiment_doubles import TINY
+from tests.tiny_models import tiny_causal_lm
 
 WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", "bleak")
 
