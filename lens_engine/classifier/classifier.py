@@ -32,7 +32,7 @@ from lens_engine.prompt.pool import PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_count, show_label
-from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record, Shown
+from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record
 
 
 class Prompt(Record):
@@ -86,7 +86,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions(Shown):
+class Predictions:
     """Predicted labels, and the probability of each label; a sequence of `Prediction`."""
 
     labels: tuple[str, ...]  #: the predicted label of each text

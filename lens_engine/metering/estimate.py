@@ -14,7 +14,7 @@ from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import describe_seconds, describe_usd
 from lens_engine.result import RowCounts
 from lens_engine.rows.dealing import DealtRows
-from lens_engine.types import Phase, Shown
+from lens_engine.types import Phase
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
 """Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
@@ -41,7 +41,7 @@ _SERVER_SHARE = 8
 
 
 @dataclass(frozen=True)
-class CostEstimate(Shown):
+class CostEstimate:
     """The most that each phase costs: no child repeats, and each rung judges as many permutations as it may."""
 
     phases: dict[Phase, Cost]

@@ -14,15 +14,11 @@ documents      HTML, notebooks; the templates and the stylesheet
 exports        support examples in the forms of other tools
 """
 
-from lens_engine.classifier.classifier import Predictions
-from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import SelectionResult
+from lens_engine.result.selection_result import Look
 from lens_engine.show.documents import write_fragment
-from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import represent, summarise
-from lens_engine.show.tables import tabulate_predictions
-from lens_engine.types import Look
 
 
 def _show_result(result: SelectionResult) -> str:
@@ -30,14 +26,4 @@ def _show_result(result: SelectionResult) -> str:
     return write_fragment(view.choice, view.accuracies, view.confusion, view.prompt)
 
 
-def _show_estimate(estimate: CostEstimate) -> str:
-    return write_fragment(*list_cost_tables(estimate), *describe_estimate(estimate))
-
-
-def _show_predictions(predictions: Predictions) -> str:
-    return write_fragment(tabulate_predictions(predictions))
-
-
 SelectionResult.look = Look(_show_result, represent, summarise)
-CostEstimate.look = Look(_show_estimate)
-Predictions.look = Look(_show_predictions)

@@ -17,8 +17,8 @@ from lab.rivals.last_token import LastTokenClassifier, TokenRows
 from lens_engine.errors import InvalidDataset, ModelError
 from lens_engine.model.local.torch_choices import fix_cublas_workspace
 from lens_engine.prompt.template import Task
-from lens_engine.testing import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
 from lens_engine.types import Example
+from tests.tiny_models import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
 
 LABELS = ("negative", "positive")
 ROWS = [(5, 9, 11, 40, 3, 8), (7,), (12, 13, 90), (5, 9, 11)]

@@ -7,7 +7,7 @@ import pytest
 
 from lens_cli.views.progress import steps_on_stderr
 from lens_engine.model.local import steps
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 from tests.unit.lens_cli.test_exit_codes import SELECT, Run
 
 

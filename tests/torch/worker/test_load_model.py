@@ -7,7 +7,7 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import UnknownModel, UnreadableModel
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 from worker.model_loading import load_model
 
 

@@ -1,10 +1,7 @@
 """Support examples and contenders, as tables of strings and bars."""
 
-import re
-
 import numpy as np
 
-from lens_engine.classifier.classifier import Predictions
 from lens_engine.classifier.quality import AnsweredShare, measure_quality
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
@@ -125,12 +122,3 @@ def test_html_escapes_every_string_and_marks_a_row() -> None:
     assert page.count('class="chosen"') == 1
     assert "<tfoot>" in page
     assert "<p>&lt;i&gt;</p>" in page
-
-
-def test_notebook_shows_the_first_predictions_escaped() -> None:
-    many = Predictions(("<b>",) * 30, np.tile([0.25, 0.75], (30, 1)), ("warm", "<b>"))
-    page = many._repr_html_()
-    assert page is not None
-    assert re.findall(r'<tr>\s*<th scope="row">(\d+)</th>', page) == [str(number) for number in range(1, 21)]
-    assert "<b>" not in page
-    assert "the first 20 of 30" in page

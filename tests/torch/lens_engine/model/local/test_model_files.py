@@ -18,7 +18,7 @@ from lens_engine.model.local.executor_choice import choose_executor
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
 from lens_engine.opening import check_choice
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 
 WEIGHTS = "model.safetensors"
 

@@ -7,8 +7,8 @@ import pytest
 
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.opening import open_model
-from lens_engine.testing import tiny_causal_lm
 from tests.endpoints.double import MODEL, Double, ModelBehind, serving
+from tests.tiny_models import tiny_causal_lm
 
 PREFIXES = [(), ("It was great.\n", "good bad good.\n")]
 QUERIES = [f"text {number} It was" for number in range(24)]
