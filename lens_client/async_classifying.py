@@ -26,7 +26,7 @@ from lens_client.models import (
 PATIENCE_SECONDS = 600.0
 """How long a batch is asked again without an answer."""
 _PAUSE_SECONDS = 2.0
-_FORMATS = ("csv", "jsonl", "parquet")
+_FORMATS = ("csv", "jsonl")
 
 Heard = Callable[[int, int], None]
 """Called after each batch: rows that have an answer, and rows of the file."""
@@ -173,7 +173,7 @@ class AsyncFindings:
             output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
             labels: the right label of each text, for figures in the answer.
             prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
+            format: csv or jsonl; by default as `output` is called, else the form of the file.
             on_batch: gets the number of rows that are answered, and of all.
             parts: `text_column`, `delimiter` and `encoding` of a file.
 

@@ -19,7 +19,7 @@ from lens_cli.subject_file import SubjectFile, SubjectOptions
 class PredictionOptions:
     """The classifier, and the file that it writes."""
 
-    output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")]
+    output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv or .jsonl.")]
     classifier: Annotated[
         Path | None,
         typer.Option(

@@ -49,7 +49,7 @@ class _KeptPredictions:
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
 
-_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl"}
 
 
 @dataclass(frozen=True, slots=True)

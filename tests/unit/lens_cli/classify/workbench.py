@@ -8,8 +8,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-from pyarrow.parquet import read_table, write_table
 from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
@@ -42,11 +40,9 @@ class Workbench:
         path = self.folder / name
         if path.suffix == ".jsonl":
             path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        elif path.suffix == ".csv":
+        else:
             with path.open("w", newline="") as file:
                 csv.writer(file).writerows([("id", "text"), *enumerate(texts)])
-        else:
-            write_table(pyarrow.table({"text": pyarrow.array(texts, pyarrow.string())}), path)
         return path
 
     def run(
@@ -76,11 +72,8 @@ class Workbench:
 
 
 def read_output(path: Path) -> list[dict[str, Any]]:
-    """The rows of a CSV, JSONL or Parquet file of predictions; the values of CSV are strings."""
+    """The rows of a CSV or JSONL file of predictions; the values of CSV are strings."""
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text().splitlines()]
-    if path.suffix == ".csv":
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    rows: list[dict[str, Any]] = read_table(path).to_pylist()
-    return rows
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
