@@ -1,6 +1,6 @@
 """Errors of the service, and problem details (RFC 9457): the form of error responses and of a failed job's `error`.
 
-Each class has a status and a stable code, which `TITLES` names; docs/api.md has them in a table.
+Each error has a status and a stable code, which `TITLES` names; docs/api.md has them in a table.
 `app/web/error_handlers.py` turns each error into a response.
 """
 
@@ -138,7 +138,7 @@ def point(*parts: str | int) -> str:
 
 
 class AppError(Exception):
-    """The request was refused."""
+    """The request was refused. Each status has a class, with the code of most of its errors."""
 
     status: int = 500
     code: str = "internal-error"
@@ -147,17 +147,22 @@ class AppError(Exception):
         cls.status, cls.code = status or cls.status, code or cls.code
 
     def __init__(
-        self, detail: str, *, errors: Sequence[ErrorItem] = (), headers: Mapping[str, str] | None = None
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        errors: Sequence[ErrorItem] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
-        self.detail = detail
+        self.detail, self.code = detail, code or self.code
         self.errors = list(errors)
         self.headers = dict(headers or {})
 
     @classmethod
-    def at(cls, pointer: str, detail: str) -> Self:
+    def at(cls, pointer: str, detail: str, code: str | None = None) -> Self:
         """The error of one place."""
-        return cls(detail, errors=[{"detail": detail, "pointer": pointer}])
+        return cls(detail, code=code, errors=[{"detail": detail, "pointer": pointer}])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error may travel between processes. The arguments of a subclass need not make it anew."""
@@ -179,9 +184,6 @@ def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppErro
 class BadRequest(AppError, status=400, code="bad-request"): ...
 
 
-class InvalidCursor(BadRequest, code="invalid-cursor"): ...
-
-
 class Unauthorized(AppError, status=401, code="unauthorized"): ...
 
 
@@ -200,50 +202,6 @@ class NotFinished(Conflict, code="not-finished"): ...
 class NoResult(Conflict, code="no-result"): ...
 
 
-class StoredUnreadable(Conflict, code="stored-unreadable"): ...
-
-
-class NoClassifier(Conflict, code="no-classifier"): ...
-
-
-class ModelMismatch(Conflict, code="model-mismatch"): ...
-
-
-class ModelUnusable(Conflict):
-    """The model of a classifier cannot answer, or its server does not now. The code is the engine's."""
-
-    def __init__(self, code: str, detail: str, status: int = 409) -> None:
-        super().__init__(detail, headers={"Retry-After": "5"} if status == 503 else {})
-        self.code, self.status = code, status
-
-
-class AlreadyFinished(Conflict, code="already-finished"): ...
-
-
-class StillRunning(Conflict, code="still-running"): ...
-
-
-class DatasetInUse(Conflict, code="dataset-in-use"): ...
-
-
-class NotFailed(Conflict, code="not-failed"): ...
-
-
-class NotCancelled(Conflict, code="not-cancelled"): ...
-
-
-class NoPool(Conflict, code="no-pool"): ...
-
-
-class ContradictingExample(Conflict, code="contradicting-example"): ...
-
-
-class ExampleInUse(Conflict, code="example-in-use"): ...
-
-
-class IdempotencyInFlight(Conflict, code="idempotency-in-flight"): ...
-
-
 class PreconditionFailed(AppError, status=412, code="precondition-failed"): ...
 
 
@@ -259,46 +217,10 @@ class UnsupportedMediaType(AppError, status=415, code="unsupported-media-type"):
 class Unprocessable(AppError, status=422, code="invalid-request"): ...
 
 
-class UnknownModelName(Unprocessable, code="unknown-model"): ...
-
-
-class UnknownDataset(Unprocessable, code="unknown-dataset"): ...
-
-
-class UnknownSelection(Unprocessable, code="unknown-selection"): ...
-
-
-class UnknownVersion(Unprocessable, code="unknown-version"): ...
-
-
-class IdempotencyMismatch(Unprocessable, code="idempotency-mismatch"): ...
-
-
 class TooManyRequests(AppError, status=429, code="too-many-requests"): ...
 
 
-class TooManyJobs(TooManyRequests, code="too-many-selections"): ...
-
-
-class OwnerFull(AppError, status=413, code="owner-full"): ...
-
-
-class PoolFull(AppError, status=413, code="pool-full"): ...
-
-
 class Unavailable(AppError, status=503, code="unavailable"): ...
-
-
-class Busy(Unavailable, code="busy"): ...
-
-
-class ModelLoading(Unavailable, code="model-loading"): ...
-
-
-class AnswersAway(Unavailable, code="answers-away"): ...
-
-
-class StorageFull(Unavailable, code="storage-full"): ...
 
 
 class RefusedInput(AppError):

@@ -5,7 +5,8 @@ import contextlib
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cachetools import TTLCache
@@ -16,16 +17,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.answers import files as answered_files
 from app.answers import label_suggestions
 from app.answers.classifying import Classifying
-from app.answers.client import AnswersClient, AskingMetrics
+from app.answers.client import AnswersClient
 from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
 from app.lifecycle.sweep import Settling, sweep
 from app.logs import summarize
-from app.operations.health import DatabaseCheck, FullDisk
 from app.operations.health import router as health_router
+from app.operations.metrics import ProcessMetrics, ServiceState
 from app.operations.metrics import router as metrics_router
-from app.operations.service_state import ProcessMetrics, ServiceState, SweepMetrics
 from app.pages import creation, prompts, results, rows, trying
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
@@ -47,7 +47,7 @@ from app.web.access_log import AccessLogMiddleware, RequestIdMiddleware, Request
 from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.draining import DRAINING
 from app.web.error_handlers import install_error_handlers
-from app.web.middleware import BodyLimitMiddleware, HeadMiddleware, LoopbackMiddleware
+from app.web.middleware import BodyLimitMiddleware, LoopbackMiddleware
 from app.web.openapi import install_documentation
 from app.web.parameters import PAGE_ASSETS
 from lens_engine import __version__
@@ -111,8 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(lifespan=_lifespan, **_ABOUT)
     database = create_database(settings)
     app.state.services = Services(settings, database, JobQueue(settings))
-    app.state.database_check = DatabaseCheck(database)
-    app.state.full_disk = FullDisk()
+    app.state.probing = ThreadPoolExecutor(1, "lens-readiness")
     app.state.suggestions = TTLCache(maxsize=200, ttl=600)
     app.state.indexes = Indexes(settings.max_index_mib * 2**20)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
@@ -123,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     request_metrics = _install_metrics(app)
-    app.state.answers = AnswersClient(settings, AskingMetrics(app.state.registry))
+    app.state.answers = AnswersClient(settings)
     app.state.classifying = Classifying(app.state.answers, settings.max_index_mib << 20)
     app.state.reader = Reader(settings, app.state.process_metrics.reader_ends.inc)
     install_documentation(
@@ -138,7 +137,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(ShellMiddleware)
     app.add_middleware(LoopbackMiddleware, settings=settings)
-    app.add_middleware(HeadMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app
@@ -149,8 +147,8 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
-    app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
-    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
+    app.state.registry = registry
+    app.state.process_metrics = ProcessMetrics(registry, app.state.services)
     return RequestMetrics(registry)
 
 
@@ -160,7 +158,8 @@ def close_app(app: FastAPI) -> None:
     app.state.reader.close()
     app.state.indexes.close()
     app.state.classifying.close()
-    services.enqueuers.shutdown(cancel_futures=True)
+    for threads in (services.enqueuers, app.state.probing):
+        threads.shutdown(cancel_futures=True)
     services.queue.close()
     app.state.keys.close()
     services.database.dispose()
@@ -171,29 +170,27 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, threading.Event]]:
     services: Services = app.state.services
     await asyncio.to_thread(sweep_uploads, services.settings.spool_dir)
     stopping = asyncio.Event()
-    sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
-    measuring = asyncio.create_task(app.state.process_metrics.measure_lag())
+    sweeping = asyncio.create_task(
+        sweep_until(stopping, services, app.state.process_metrics.last_sweep.set_to_current_time)
+    )
     try:
         yield {DRAINING: threading.Event()}
     finally:
         stopping.set()
-        measuring.cancel()
         await sweeping  # a running sweep holds a connection
         await app.state.answers.close()
         close_app(app)
 
 
-async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:
+async def sweep_until(
+    stopping: asyncio.Event, services: Services, note_sweep: Callable[[], None] = lambda: None
+) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed jobs."""
     settling = Settling(services.settings.lease_seconds)
-    metrics = metrics or SweepMetrics(CollectorRegistry())
 
     def act() -> None:
-        try:
-            metrics.note_sweep(sweep(services.database, services.queue, services.settings, settling))
-        except Exception:
-            metrics.note_failure()
-            raise
+        sweep(services.database, services.queue, services.settings, settling)
+        note_sweep()
 
     while not stopping.is_set():
         try:

@@ -193,10 +193,6 @@ class Settings(ModelSettings):
     metrics_key_hash: KeyHash | None = Field(
         None, repr=False, description="SHA-256 (hex) of the key that reads /metrics."
     )
-    worker_metrics_port: int | None = Field(
-        None, ge=1, le=65_535, description="Port on which a worker shows its own metrics; null for none."
-    )
-    worker_metrics_host: str = Field("127.0.0.1", description="Address on which a worker shows its own metrics.")
     worker_health_file: Path | None = Field(
         None,
         description="File that a worker touches once its models and its device are sound, and then at least every 45 "

@@ -1,7 +1,6 @@
 """Runs the migrations: one process at a time, on one connection, with short waits for locks."""
 
 import time
-from collections.abc import Callable
 
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
@@ -15,20 +14,14 @@ _LOOK_SECONDS = 0.2
 
 
 def run(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+    context.configure(
+        connection=connection,
+        target_metadata=Base.metadata,
+        include_object=lambda _item, _name, kind, *_: kind in ("table", "column"),  # the others only migrations have
+        transaction_per_migration=True,
+    )
     with context.begin_transaction():
         context.run_migrations()
-
-
-def try_out(connection: Connection, look: Callable[[Connection], None]) -> None:
-    """Run the migrations, show the database before and after them, and take all back."""
-    with connection.begin() as transaction:
-        look(connection)
-        context.configure(connection=connection, target_metadata=Base.metadata)
-        with context.begin_transaction():
-            context.run_migrations()
-        look(connection)
-        transaction.rollback()
 
 
 def run_online(settings: Settings) -> None:
@@ -39,10 +32,7 @@ def run_online(settings: Settings) -> None:
         connection.execute(text("SET lock_timeout = '2s'"))
         connection.commit()
         try:
-            if _trial is None:
-                run(connection)
-            else:
-                try_out(connection, _trial)
+            run(connection)
         finally:
             connection.rollback()
             connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
@@ -56,15 +46,5 @@ def _wait_for_turn(connection: Connection) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def run_offline(settings: Settings) -> None:
-    context.configure(url=settings.database_url, target_metadata=Base.metadata, literal_binds=True)
-    with context.begin_transaction():
-        context.run_migrations()
-
-
-_trial: Callable[[Connection], None] | None = context.config.attributes.get("trial")
 _settings: Settings = context.config.attributes.get("settings") or Settings()
-if context.is_offline_mode():
-    run_offline(_settings)
-else:
-    run_online(_settings)
+run_online(_settings)

@@ -6,11 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
 from app.settings import Settings
-from lens_cli.service.embedded import EmbeddedServers
 
 
 @contextmanager
@@ -23,18 +21,6 @@ def absent(settings: Settings) -> Iterator[None]:
 def read_only(settings: Settings) -> Iterator[None]:
     """A database that only reads, like a server that has become a standby."""
     yield from _altered(settings, "SET default_transaction_read_only = on", "RESET default_transaction_read_only")
-
-
-@contextmanager
-def hung_redis(servers: EmbeddedServers) -> Iterator[None]:
-    """A Redis that accepts connections and never answers."""
-    with Redis.from_url(servers.redis_url) as redis:  # a test may have started it again, as another process
-        pid = redis.info("server")["process_id"]
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager

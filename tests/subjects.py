@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from app.answers.answering import Answering
 from app.answers.models import ModelKey, Opened
 from app.answers.remote import Subject
-from app.errors import ModelLoading
+from app.errors import Unavailable
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.errors import UnknownModel
@@ -38,7 +38,7 @@ def ask(answering: Answering, subject: Subject, texts: list[str]) -> "Future[lis
     while True:
         try:
             return answering.ask(subject, texts)
-        except ModelLoading:
+        except Unavailable:
             time.sleep(0.005)
 
 

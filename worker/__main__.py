@@ -4,8 +4,6 @@ import logging
 import os
 from collections.abc import Callable
 
-from prometheus_client import start_http_server
-
 from app.logs import configure_logging
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY
@@ -26,8 +24,7 @@ _log = logging.getLogger(__name__)
 def main(look: Callable[[Settings], Device] = inspect) -> int:
     """Run jobs until a signal, and return the exit code.
 
-    Args:
-        look: checks the models and the device; raises UnfitWorker.
+    `look`: checks the models and the device; raises UnfitWorker.
     """
     let_threads_sleep()
     settings = Settings()
@@ -46,9 +43,7 @@ def _work(settings: Settings, device: Device) -> int:
     if settings.worker_models == "weights":
         os.environ["LENS_DEVICE"] = device.torch_name
     check_schema(settings)
-    worker = create_worker(settings, device)
-    if settings.worker_metrics_port is not None:
-        start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, worker.metrics.registry)
+    worker = create_worker(settings)
     leave_in_time(settings, lambda: worker.horse_pid, worker.kill_horse)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED

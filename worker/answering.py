@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from threading import Event
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -21,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.answers.answering import Answering
-from app.answers.client import AnsweringMetrics, unless_gone
+from app.answers.client import unless_gone
 from app.answers.models import Models
 from app.answers.remote import PREDICTIONS, Subject, weigh_subject
 from app.errors import (
@@ -99,14 +98,11 @@ class Server(DrainingServer):
 
 
 def make_server(settings: Settings, device: Device, host: str, port: int) -> Server:
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    metrics = AnsweringMetrics(registry)
     most_bytes = _find_most_bytes(settings, device)
-    models = Models(Weights(settings), most_bytes, metrics.note_load)
+    models = Models(Weights(settings), most_bytes)
     _log.info("answers at once on %s, with at most %d MiB of weights", device, most_bytes >> 20)
-    answering = Answering(models, note_batch=metrics.note_batch, note_fault=lambda number: server.note_fault(number))
-    app = AnsweringServer(answering, models, settings.max_index_mib << 20, settings.answers_token, registry).make_app()
+    answering = Answering(models, note_fault=lambda number: server.note_fault(number))
+    app = AnsweringServer(answering, models, settings.max_index_mib << 20, settings.answers_token).make_app()
     config = uvicorn.Config(
         app,
         host=host,
@@ -145,10 +141,8 @@ class AnsweringServer:
         token: that a request needs; None if it needs none, and comes from this machine.
     """
 
-    def __init__(
-        self, answering: Answering, models: Models, most_bytes: int, token: str | None, registry: CollectorRegistry
-    ) -> None:
-        self._answering, self._models, self._registry = answering, models, registry
+    def __init__(self, answering: Answering, models: Models, most_bytes: int, token: str | None) -> None:
+        self._answering, self._models = answering, models
         self._most_bytes, self._token = most_bytes, token
         self._subjects = HeldValues[str, Subject](most_bytes, weigh_subject, "lens-subjects")
 
@@ -157,7 +151,6 @@ class AnsweringServer:
             Route("/subjects/{digest}", self._guard(self._put_subject), methods=["PUT"]),
             Route("/subjects/{digest}/answers", self._guard(self._ask), methods=["POST"]),
             Route("/healthz", self._tell_health),
-            Route("/metrics", self._tell_metrics),
         ]
         handlers = {AppError: _answer_problem, Exception: _answer_unexpected, ClientDisconnect: _answer_nobody}
         return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._live)
@@ -215,9 +208,6 @@ class AnsweringServer:
 
     async def _tell_health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "models": self._models.names})
-
-    async def _tell_metrics(self, _: Request) -> Response:
-        return Response(generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _read_body(request: Request, most_bytes: int) -> bytes:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import Settings
-from app.store.queue import WorkerDevice
 from lens_engine.model.local.choices import DTYPES
 
 _GIB = 1 << 30
@@ -42,11 +41,6 @@ class Device:
     free_bytes: int | None = None
     number_format: str | None = None  #: tried first; None if it depends on the model
 
-    def register(self) -> WorkerDevice:
-        """What other processes may know of the device."""
-        device, memory = self.torch_name, self.total_bytes
-        return WorkerDevice(device=device, name=self.name, memory_bytes=memory, number_format=self.number_format)
-
     def __str__(self) -> str:
         facts = [self.torch_name]
         if self.capability is not None:
@@ -61,8 +55,7 @@ class Device:
 def read_gpu(index: int, dtype: str) -> Device:
     """Look at GPU number `index` among those that this process may see, and compute on it once.
 
-    Args:
-        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU.
+    `dtype`: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU.
     """
     import torch
 

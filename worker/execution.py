@@ -34,14 +34,13 @@ from app.errors import problem
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash, backoff_seconds
-from app.lifecycle.spec import SpecUnreadable, list_inline_parts
+from app.lifecycle.spec import SpecUnreadable
 from app.logs import begin_context, summarize
-from app.operations.counters import count_wait
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database
 from lens_engine.errors import EndpointAway, InvalidInput, ModelError, NothingSelected
 from worker.faults import ModelMoved, WorkerFault, describe_failure, describe_timeout, tell_owner
-from worker.heartbeat import Heartbeat, RunMonitor, count
+from worker.heartbeat import Heartbeat, RunMonitor
 from worker.parent import REPORT
 from worker.patience import commit_with_patience, longest_pause, opened_database
 from worker.selecting import Selecting
@@ -98,7 +97,6 @@ class Attempt:
         crash = Crash.died(self._settings, unexpected)
         try:
             self._heartbeat.start()
-            count(self._database, count_wait(self._claim.waited_seconds))
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
@@ -143,8 +141,7 @@ class Attempt:
             return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            inline = self._transact(lambda session: list_inline_parts(session, self._claim.job_id))
-            return partial(endings.fail, problem=describe_failure(error, self._claim.path, inline))
+            return partial(endings.fail, problem=describe_failure(error, self._claim.path))
 
     def _pass_on(self, error: ModelMoved | EndpointAway) -> Ending:
         """Leave the job to another worker, or to a time when the server answers. The wait doubles with each attempt."""

@@ -5,7 +5,7 @@ files says nothing about the job: another worker may run it. An error of a serve
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,8 +53,7 @@ class WorkerFault(Exception):
 def blaming_worker(*, is_loading: bool = False) -> Iterator[None]:
     """Turn errors of this machine into a `WorkerFault`; others pass, also those that every worker meets at a server.
 
-    Args:
-        is_loading: whether every error of the block is the worker's, as loading a model does not depend on the job.
+    `is_loading`: whether every error of the block is the worker's, as loading a model does not depend on the job.
     """
     try:
         yield
@@ -86,16 +85,12 @@ def _is_of_machine(error: BaseException) -> bool:
     return is_of_accelerator or _OF_GPU.search(str(error)) is not None
 
 
-def describe_failure(error: LensError | MemoryError, instance: str, inline: Collection[str] = ()) -> dict[str, Any]:
-    """Describe an error that another attempt would repeat.
-
-    Args:
-        inline: those of `dataset` and `test` whose rows came in a JSON body, where pointers lead to them.
-    """
+def describe_failure(error: LensError | MemoryError, instance: str) -> dict[str, Any]:
+    """Describe an error that another attempt would repeat."""
     if isinstance(error, MemoryError):
         detail = "the machine has not enough memory for this dataset and model"
         return problem("out-of-memory", detail, instance=instance)
-    errors = as_items(error, inline) if isinstance(error, InvalidInput) else []
+    errors = as_items(error) if isinstance(error, InvalidInput) else []
     return problem(error.code, tell_owner(error), instance=instance, errors=errors)
 
 

@@ -4,7 +4,6 @@ import logging
 import math
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash
 from app.logs import begin_context, summarize
-from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
+from app.operations.counters import count_attempt
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from lens_engine.metering.progress import Progress
@@ -28,43 +27,21 @@ _log = logging.getLogger(__name__)
 
 
 class Tally:
-    """Filled by the computing thread, written once at the end. The parent counts a work-horse that was killed."""
+    """How an attempt ends, and how long it took. The parent counts a work-horse that was killed."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         self.outcome = "error"
-        self._clock = clock
-        self._began_at = self._noted_at = clock()
-        self._pairs_done: int | None = None
-        self._amounts: dict[CounterKey, float] = defaultdict(float)
-
-    def note(self, progress: Progress) -> None:
-        """Add to the phase the time and the pairs since the last note. The first note counts no pairs.
-
-        A resumed run begins with the pairs of the attempts before it.
-        """
-        now, phase = self._clock(), progress.phase.value
-        self._amounts[CounterKey(PHASE_SECONDS, phase)] += now - self._noted_at
-        if self._pairs_done is not None:
-            self._amounts[CounterKey(PHASE_PAIRS, phase)] += max(0, progress.pairs_done - self._pairs_done)
-        self._noted_at, self._pairs_done = now, progress.pairs_done
+        self._began_at = time.monotonic()
 
     def write(self, database: Database, owner_id: str) -> None:
-        count(database, self._amounts | count_attempt(self.outcome, owner_id, self._clock() - self._began_at))
+        count(database, self.outcome, owner_id, time.monotonic() - self._began_at)
 
 
-def count_attempt(outcome: str, owner_id: str, seconds: float) -> dict[CounterKey, float]:
-    """What an attempt that took so long adds to the counters."""
-    return {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds}
-
-
-def count(database: Database, amounts: dict[CounterKey, float]) -> None:
-    """Add to the counters when an attempt begins or ends.
-
-    Tries once and raises nothing: numbers for operators must not hold up a job.
-    """
+def count(database: Database, outcome: str, owner_id: str, seconds: float) -> None:
+    """Count an attempt. Tries once and raises nothing: numbers for operators must not hold up a job."""
     try:
         with database.session_scope() as session:
-            add_to_counters(session, amounts)
+            count_attempt(session, outcome, owner_id, seconds)
     except SQLAlchemyError as error:
         _log.warning("an attempt was not counted: %s", summarize(error))
 
@@ -89,7 +66,7 @@ class RunMonitor:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.tally = Tally(clock)
+        self.tally = Tally()
         self._clock = clock
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -104,7 +81,6 @@ class RunMonitor:
     # Called by the computing thread.
 
     def on_progress(self, progress: Progress) -> None:
-        self.tally.note(progress)
         position = (progress.phase, progress.step, progress.pairs_done, progress.tokens_done)
         with self._lock:
             self._pending = replace(self._pending, progress=progress)

@@ -28,7 +28,7 @@ from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
 from app.lifecycle.endings import Crash, finish_late, requeue
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
-from worker.heartbeat import count, count_attempt
+from worker.heartbeat import count
 from worker.patience import commit_with_patience, opened_database
 
 JobResult = Literal["unknown", "fit", "unfit"]
@@ -230,4 +230,4 @@ def _give_up(settings: Settings, claim: Claim, job: Job, wait_status: int | None
             began_at = job.started_at or datetime.now(UTC)
             seconds = (datetime.now(UTC) - began_at).total_seconds()
             outcome = "timeout" if wait_status is None else "died"
-            count(database, count_attempt(outcome, claim.owner_id, seconds))
+            count(database, outcome, claim.owner_id, seconds)

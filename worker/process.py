@@ -13,13 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, get_args
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ResponseError
@@ -28,17 +25,14 @@ from rq import Queue
 from rq.exceptions import StopRequested
 from rq.executions import Execution
 from rq.job import Job
-from rq.utils import as_text
 from rq.worker import HerokuWorker
 from rq.worker_registration import register
 
-from app.lean_imports import leave_pandas_out
 from app.logs import describe
 from app.settings import Settings
-from app.store.queue import REDIS_FIELD, RUN_JOB, SERIALIZER
-from worker.device import Device
+from app.store.queue import RUN_JOB, SERIALIZER
 from worker.faults import WorkerFault
-from worker.parent import REPORT, AttemptWatch, JobResult, die_with_parent, handle_crash
+from worker.parent import REPORT, AttemptWatch, die_with_parent, handle_crash
 
 _REFUSAL_PAUSE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
@@ -111,14 +105,7 @@ class TolerantWorker(HerokuWorker):
     set_shutdown_requested_date = tolerating_refusals()(HerokuWorker.set_shutdown_requested_date)
     check_for_suspension = tolerating_refusals()(HerokuWorker.check_for_suspension)
 
-    def run_maintenance_tasks(self) -> None:
-        with tolerating_refusals():
-            self._drop_unreadable_ids()
-            try:
-                super().run_maintenance_tasks()  # type: ignore[no-untyped-call]
-            except ValueError:  # an entry that RQ cannot read; a foreign program writes to this Redis
-                _log.warning("an entry of the queue is unreadable; its upkeep waits", extra={"action": "foreign-entry"})
-                self.last_cleaned_at = datetime.now(UTC)  # type: ignore[assignment]
+    run_maintenance_tasks = tolerating_refusals()(HerokuWorker.run_maintenance_tasks)
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -129,53 +116,15 @@ class TolerantWorker(HerokuWorker):
             except ResponseError as error:
                 _warn_of_refusal(error)
                 time.sleep(_REFUSAL_PAUSE_SECONDS)
-            except ValueError:  # an id that is no text, or a job that RQ cannot read
-                self._drop_unreadable_ids()
-                time.sleep(_REFUSAL_PAUSE_SECONDS)
 
     def _register_again(self) -> None:
         if not self.connection.hexists(self.key, "birth"):
             self.connection.hset(self.key, mapping=self.serialize())
         register(self)
 
-    def _drop_unreadable_ids(self) -> None:
-        """Forget ids that are no text. Whoever can write to Redis can leave one, and RQ would end at each."""
-        for queue in self.queues:
-            for key in (queue.key, queue.intermediate_queue_key):
-                for id_ in self.connection.lrange(key, 0, -1):
-                    try:
-                        as_text(id_)
-                    except UnicodeDecodeError:
-                        self.connection.lrem(key, 0, id_)  # type: ignore[arg-type]
-                        _log.warning("the queue held an id that is no text; it was dropped")
-
 
 FAULTS_TO_STOP = 2
 """Number of different jobs in a row that end by a fault of the worker, after which the worker stops."""
-
-
-class WorkerMetrics:
-    """What the parent process knows. What runs did is in Postgres, and /metrics of the API shows it."""
-
-    def __init__(self, device: Device | None = None) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self._jobs = Counter(
-            "lens_worker_jobs", "Jobs by `result`; unknown: not claimed, or died.", ["result"], registry=self.registry
-        )
-        self._busy = Gauge("lens_worker_busy", "Whether a job is under way (1 or 0).", registry=self.registry)
-        for result in get_args(JobResult):
-            self._jobs.labels(result)
-        if device is not None:
-            about = Gauge("lens_worker_info", "Device of this worker; always 1.", ["device"], registry=self.registry)
-            about.labels(device.torch_name).set(1)
-
-    def begin_job(self) -> None:
-        self._busy.set(1)
-
-    def end_job(self, result: JobResult) -> None:
-        self._busy.set(0)
-        self._jobs.labels(result).inc()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,27 +158,19 @@ class JobWorker(TolerantWorker):
 
     imminent_shutdown_delay = 0
 
-    def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, settings: Settings, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._settings, self._device = settings, device
-        self.metrics = WorkerMetrics(device)
+        self._settings = settings
         self._health_file = HealthFile(settings.worker_health_file)
         self._faulted: set[str] = set()  #: ids of the jobs that met a fault since the last sound one
-
-    def serialize(self) -> dict[str, Any]:
-        """The worker's hash in Redis, with the device."""
-        device = {} if self._device is None else {REDIS_FIELD: self._device.register().model_dump_json()}
-        return {**super().serialize(), **device}
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Stop after different jobs in a row met a fault of this worker: another one may be sound, and a worker that
         fails within seconds would take every job before a sound one can. A job that meets a fault at each attempt
         counts once, as the fault may lie in what only this job has."""
         REPORT.clear()
-        self.metrics.begin_job()
         with tolerating_refusals():
             super().execute_job(job, queue)
-        self.metrics.end_job(REPORT.result)
         if REPORT.result == "fit":
             self._faulted.clear()
         elif REPORT.result == "unfit":
@@ -268,7 +209,6 @@ class JobWorker(TolerantWorker):
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
         signal.set_wakeup_fd(-1)  # `leave_in_time` is its parent's
-        leave_pandas_out()
         super().main_work_horse(job, queue)
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
@@ -288,25 +228,13 @@ class JobWorker(TolerantWorker):
             return
         super().kill_horse(sig)
 
-    def _install_signal_handlers(self) -> None:
-        super()._install_signal_handlers()  # type: ignore[no-untyped-call]
-        signal.signal(signal.SIGUSR1, self.request_drain)
-
-    def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
-        """Take no further job, and end after the one under way. SIGTERM still releases that one at once."""
-        if os.getpid() != self.pid:
-            return  # a work-horse, which inherits this handler
-        _log.info("the worker drains: it takes no further job", extra={"action": "drain"})
-        self._shutdown_requested_date = datetime.now(UTC)
-        self._shutdown()  # type: ignore[no-untyped-call]
-
     @property
     def was_asked_to_stop(self) -> bool:
         """Whether a signal ended the work loop. Otherwise an error did, which RQ only logs."""
         return self._shutdown_requested_date is not None
 
 
-def create_worker(settings: Settings, device: Device | None = None) -> JobWorker:
+def create_worker(settings: Settings) -> JobWorker:
     """Create a worker on the queue of jobs.
 
     With exactly one queue, RQ moves a job's id atomically, so a crash between taking and starting a
@@ -323,6 +251,5 @@ def create_worker(settings: Settings, device: Device | None = None) -> JobWorker
         job_monitoring_interval=15,
         log_job_description=False,
         work_horse_killed_handler=partial(handle_crash, settings),
-        device=device,
         settings=settings,
     )

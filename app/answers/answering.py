@@ -12,7 +12,7 @@ from threading import Event
 
 from app.answers.models import ModelKey, Models
 from app.answers.remote import Subject
-from app.errors import AppError, Busy, ModelMismatch, ModelUnusable, Unavailable, Unprocessable, make_internal_error
+from app.errors import AppError, Conflict, Unavailable, Unprocessable, make_internal_error
 from app.logs import summarize
 from lens_engine import errors
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
@@ -55,7 +55,9 @@ class Waiting:
             self._drop_cancelled()
             before = sum(len(one.texts) for one in self._short) if is_short else len(self._long)
             if before >= (MOST_SHORT_TEXTS if is_short else MOST_LONG):
-                raise Busy("too many texts wait for an answer; repeat the request", headers={"Retry-After": "1"})
+                raise Unavailable(
+                    "too many texts wait for an answer; repeat the request", headers={"Retry-After": "1"}, code="busy"
+                )
             (self._short if is_short else self._long).append(asked)
 
     def seconds_to_gather(self, most: float) -> float:
@@ -107,7 +109,6 @@ class Answering:
 
     Args:
         models: that classifiers ask; None where they look at words alone.
-        note_batch: is told the number of texts of each batch.
         note_fault: is told how many batches in a row ended by an error that is no fault of theirs or of the model.
     """
 
@@ -116,12 +117,11 @@ class Answering:
         models: Models | None,
         *,
         gather_seconds: float = GATHER_SECONDS,
-        note_batch: Callable[[int], None] = lambda _: None,
         note_fault: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._models = models
         self._gather_seconds = gather_seconds
-        self._note_batch, self._note_fault = note_batch, note_fault
+        self._note_fault = note_fault
         self._waiting = Waiting()
         self._computer = ThreadPoolExecutor(1, "lens-answers")
         self._closing = Event()
@@ -177,7 +177,6 @@ class Answering:
     def _predict(self, subject: Subject, texts: Sequence[str]) -> list[Prediction]:
         with self._models.computing if self._models is not None else nullcontext(), interrupted_by(self._heed_close):
             scorer = self._find_scorer(subject)
-            self._note_batch(len(texts))
             return predict_rows(subject.classifier, [TextRow(text) for text in texts], scorer)
 
     def _find_scorer(self, subject: Subject) -> LabelScorer | None:
@@ -210,11 +209,9 @@ def refuse(error: Exception) -> AppError:
         return error
     if isinstance(error, Closing):
         return Unavailable("the process ends; repeat the request")
-    if isinstance(error, errors.ModelMismatch):
-        return ModelMismatch(str(error))
     if isinstance(error, errors.EndpointError):
-        status = Unavailable.status if isinstance(error, errors.EndpointAway) else ModelUnusable.status
-        return ModelUnusable(error.code, error.sentence, status)
-    if isinstance(error, errors.ModelError):
-        return ModelUnusable(error.code, str(error))
+        kind = Unavailable if isinstance(error, errors.EndpointAway) else Conflict
+        return kind(error.sentence, code=error.code)
+    if isinstance(error, errors.ModelMismatch | errors.ModelError):
+        return Conflict(str(error), code=error.code)
     return Unprocessable(str(error)) if isinstance(error, errors.InvalidInput) else make_internal_error()

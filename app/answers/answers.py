@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fastapi import Response
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
 from app.answers.indexes import Indexes, PoolSource
 from app.answers.schemas import (
@@ -100,13 +101,10 @@ class Answers:
     Each method raises NoResult where the selection was changed meanwhile, so that its pool is gone.
     """
 
-    support_examples_type: ClassVar[type[SupportExamplesOut]] = SupportExamplesOut
-    prompts_type: ClassVar[type[Rendered]] = Rendered
-
     version: Version
     about: Mapping[str, Any]  #: fields of each answer: the id of the selection, and what a prompt has besides
     result: PromptPart
-    read_classifier: Callable[[Session], Classifier]  #: raises NoClassifier if the result has none
+    read_classifier: Callable[[Session], Classifier]  #: raises Conflict if the result has none
     pool: PoolSource | None = None  #: None where no prompt finds examples for an input
 
     async def fetch_pool(self, indexes: Indexes, use: Use | None) -> Pool | None:
@@ -128,7 +126,7 @@ class Answers:
             prompt = "".join(beginning.segments)
             shown = _list_shown(answer, beginning.found)
             demonstrations = [ShownDemonstration(**about, text=one.text) for one, about in shown]
-        return self.support_examples_type(
+        return SupportExamplesOut(
             **self._describe(answer),
             task=self.result.task,
             use=answer.use,
@@ -145,8 +143,7 @@ class Answers:
     def make_classifier(self, use: Use | None, *, is_fixed: bool = False) -> tuple[Classifier, Use]:
         """The prompt for a use as a classifier, of any form, and its use.
 
-        Args:
-            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+        `is_fixed`: whether to take the prompt of fixed demonstrations, whatever form is the best.
         """
         result, best = self.result, self.result.answer_for(use)
         answer = best.plain if is_fixed else best
@@ -156,15 +153,11 @@ class Answers:
         return prompt.classifier(), answer.use
 
     def render(self, body: RenderBody, pool: Pool | None = None) -> Rendered:
-        """The prompt for each input.
-
-        Args:
-            pool: of `fetch_pool`.
-        """
+        """The prompt for each input. `pool`: of `fetch_pool`."""
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
         answer = self.result.answer_for(body.use)
         rendered = find_renderer(self.result.task, answer, pool).render(inputs)
-        return self.prompts_type(
+        return Rendered(
             **self._describe(answer),
             label_words=self.result.task.label_words,
             prompts=[_present(number, one, _list_shown(answer, one.found)) for number, one in enumerate(rendered)],
@@ -214,14 +207,6 @@ def _present(number: int, rendered: PromptOfInput, shown: Sequence[tuple[Example
     )
 
 
-Part = Literal["support-examples", "result", "classifier"]
-
-
-class FoundClassifier(NamedTuple):
-    version: Version
-    classifier: Classifier
-
-
 class Finder(Protocol):
     """Finds what production reads of one selection, or of one prompt."""
 
@@ -235,8 +220,8 @@ class Finder(Protocol):
     def path(self) -> str:
         """Of the selection or prompt in the API."""
 
-    def find_version(self, session: Session, part: Part) -> Version | None:
-        """Which version of a part there is, without reading the part; None if there is none."""
+    def find_version(self, session: Session) -> Version | None:
+        """Which version there is, without reading it; None if there is none."""
 
     def read(self, session: Session) -> Answers:
         """The answers."""
@@ -244,13 +229,26 @@ class Finder(Protocol):
     def find_input(self, session: Session) -> InputFormat | None:
         """How the file of the selection was written; None if that is not known."""
 
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        """The classifier to use."""
 
-
-def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str, part: Part) -> Response | None:
-    """The answer 304 to a client that has the current version of a part; None for another client."""
-    version = None if if_none_match is None else finder.find_version(session, part)
+def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> Response | None:
+    """The answer 304 to a client that has the current version of the answer with this name; None for another client."""
+    version = None if if_none_match is None else finder.find_version(session)
     if version is None or not is_known(if_none_match, etag := version.etag(name)):
         return None
     return answer_unchanged(etag, REVALIDATED)
+
+
+MakeFinder = Callable[[Services, str], Finder]
+"""(services, owner id) -> the finder. It can be pickled."""
+
+
+async def render(finder: Finder, indexes: Indexes, body: RenderBody) -> Rendered:
+    """The prompts for the inputs of a body."""
+
+    def read() -> Answers:
+        with finder.services.database.session_scope() as session:
+            return finder.read(session)
+
+    answers = await run_in_threadpool(read)
+    pool = await answers.fetch_pool(indexes, body.use)
+    return await run_in_threadpool(answers.render, body, pool)

@@ -87,7 +87,7 @@ class Classifying:
 
         def find_version() -> Version | None:
             with finder.services.database.session_scope() as session:
-                return finder.find_version(session, "result")
+                return finder.find_version(session)
 
         version = await run_in_threadpool(find_version)
         if version is None:  # `read` says why
@@ -141,7 +141,7 @@ async def classify(request: Request, finder: Finder, classifying: Classifying, b
         classifier, contender = asked.classifier, asked.contender
         check_asking(classifier, contender.model, len(body.inputs), settings)
         gold = None if body.labels is None else _read_labels(classifier, body)
-        answering = classifying.asking.ask(asked.subject, body.inputs, contender.kind)
+        answering = classifying.asking.ask(asked.subject, body.inputs)
         predictions = await unless_gone(request, answering)
     return ClassifiedOut(
         **asked.about,

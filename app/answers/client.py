@@ -1,65 +1,21 @@
 """What the API asks: words and models behind servers in this process, all other models in `lens answers`."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from fastapi import Request
-from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client import Counter as CounterMetric
 from starlette.requests import ClientDisconnect
 
 from app.answers.answering import Answering
 from app.answers.models import ModelKey, Models, ModelSource, Opened
 from app.answers.remote import Remote, Subject
-from app.errors import AppError, ModelUnusable
+from app.errors import Conflict
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, UnknownModel
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.opening import open_model
 from lens_engine.prompt.text_checks import find_fault, is_blank
-
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-
-
-class AnsweringMetrics:
-    """How many texts are computed together, and how often models are opened: of a process that computes."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._batches = Histogram(
-            "lens_answers_batch_texts", "Texts that are computed together.", buckets=_SIZES, registry=registry
-        )
-        self._loads = CounterMetric(
-            "lens_answers_model_loads", "Models opened to answer at once, by `outcome`.", ["outcome"], registry=registry
-        )
-        for outcome in ("opened", "refused"):
-            self._loads.labels(outcome)
-
-    def note_batch(self, number: int) -> None:
-        self._batches.observe(number)
-
-    def note_load(self, outcome: str) -> None:
-        self._loads.labels(outcome).inc()
-
-
-class AskingMetrics(AnsweringMetrics):
-    """Also what an API process is asked."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        super().__init__(registry)
-        self._answers = CounterMetric(
-            "lens_answers",
-            "Texts asked for an answer at once, by `contender` (classifier, prompt, words) and `outcome`: answered, or "
-            "the code of the refusal.",
-            ["contender", "outcome"],
-            registry=registry,
-        )
-
-    def note_answers(self, contender: str, outcome: str, number: int) -> None:
-        self._answers.labels(contender, outcome).inc(number)
-
 
 T = TypeVar("T")
 
@@ -77,33 +33,21 @@ async def unless_gone(request: Request, answer: Awaitable[T]) -> T:
         asked.cancel()
 
 
-Contender = Literal["classifier", "prompt", "words"]
-"""What is asked, as people call it."""
-
-
 class AnswersClient:
     """Asks classifiers for texts. Nothing of a text is kept or logged. Use it in one event loop."""
 
-    def __init__(self, settings: Settings, metrics: AskingMetrics) -> None:
-        self._settings, self._metrics = settings, metrics
-        self._words = Answering(None, gather_seconds=0.0, note_batch=metrics.note_batch)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._words = Answering(None, gather_seconds=0.0)
         self._served = dict[str, Answering]()  #: by the name of a model behind a server
         self._remote = Remote(settings.answers_addresses, settings.answers_token)
 
-    async def ask(self, subject: Subject, texts: Sequence[str], contender: Contender) -> list[Prediction]:
+    async def ask(self, subject: Subject, texts: Sequence[str]) -> list[Prediction]:
         """One prediction for each of at most 256 texts, in order. A bad text has its error and code."""
         faults = [self._find_fault(text) for text in texts]
         good = [text for text, fault in zip(texts, faults, strict=True) if fault is None]
-        try:
-            found = iter(await self._ask(subject, good) if good else ())
-        except AppError as error:
-            self._metrics.note_answers(contender, error.code, len(texts))
-            raise
-        code = InvalidInput.code
-        predictions = [next(found) if one is None else Prediction(error=one, code=code) for one in faults]
-        for outcome, number in Counter(one.code or "answered" for one in predictions).items():
-            self._metrics.note_answers(contender, outcome, number)
-        return predictions
+        found = iter(await self._ask(subject, good) if good else ())
+        return [next(found) if one is None else Prediction(error=one, code=InvalidInput.code) for one in faults]
 
     async def close(self) -> None:
         """End what is asked, and the connections."""
@@ -121,7 +65,7 @@ class AnswersClient:
             return await asyncio.wrap_future(self._words.ask(subject, texts))
         if model.model not in self._settings.offered_models:
             offered = ", ".join(sorted(self._settings.offered_models))
-            raise ModelUnusable(UnknownModel.code, f"model {model.model!r} is no longer one of {offered}")
+            raise Conflict(f"model {model.model!r} is no longer one of {offered}", code=UnknownModel.code)
         if model.model in self._settings.endpoints:
             return await asyncio.wrap_future(self._find_served(model.model).ask(subject, texts))
         return await self._remote.ask(subject, texts)
@@ -129,8 +73,7 @@ class AnswersClient:
     def _find_served(self, name: str) -> Answering:
         """What asks one server: another one may be slow."""
         if name not in self._served:
-            models = Models(_Servers(self._settings), note=self._metrics.note_load)
-            self._served[name] = Answering(models, note_batch=self._metrics.note_batch)
+            self._served[name] = Answering(Models(_Servers(self._settings)))
         return self._served[name]
 
 
@@ -141,8 +84,7 @@ class _Servers(ModelSource):
         self._settings = settings
 
     def open(self, key: ModelKey) -> Opened:
-        # The workers compare a server with its weights, and have torch.
-        endpoint = replace(self._settings.endpoints[key.name], weights=None)
+        endpoint = self._settings.endpoints[key.name]
         kept_bytes = self._settings.pair_cache_mib << 20 or None
         model = open_model(endpoint, name=key.name, cache_dir=self._settings.cache_dir, pair_cache_bytes=kept_bytes)
         return Opened(model.scorer)

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from app.answers.answers import Finder
+from app.answers.answers import MakeFinder
 from app.answers.classifying import Asked, read_asked
 from app.answers.schemas import ClassifyBody, Wish
 from app.errors import BadRequest, Unprocessable
@@ -34,10 +34,6 @@ from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableForma
 from lens_engine.files import ParsedDataset, ReadTexts
 from lens_engine.files.limits import DatasetEmpty
 from lens_engine.result.parts import EvaluationResult
-
-MakeFinder = Callable[[Services, str], Finder]
-"""(services, owner id) -> the finder. It can be pickled."""
-
 
 W = TypeVar("W", bound=Wish)
 

@@ -4,12 +4,11 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.errors import ModelLoading
+from app.errors import Unavailable
 from lens_engine.errors import ModelError, OutOfMemory
 from lens_engine.model.base import LabelScorer
 
@@ -51,19 +50,11 @@ class ModelSource:
 
 
 class Models:
-    """The models of one process.
+    """The models of one process. `most_bytes`: of all weights together; None for no limit."""
 
-    Args:
-        most_bytes: of all weights together; None for no limit.
-        note: is told how the opening of a model ended: "opened" or "refused".
-    """
-
-    def __init__(
-        self, source: ModelSource, most_bytes: int | None = None, note: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, source: ModelSource, most_bytes: int | None = None) -> None:
         self._source = source
         self._most_bytes = most_bytes
-        self._note = note
         self._lock = threading.Lock()
         self._opened = OrderedDict[ModelKey, Opened]()
         self._opening = set[ModelKey]()
@@ -83,7 +74,7 @@ class Models:
                 self._opening.add(key)
                 self._opener.submit(self._open, key)
         detail = f"the model {key.name} is being loaded; repeat the request"
-        raise ModelLoading(detail, headers={"Retry-After": _RETRY_SECONDS})
+        raise Unavailable(detail, headers={"Retry-After": _RETRY_SECONDS}, code="model-loading")
 
     @property
     def names(self) -> list[str]:
@@ -114,12 +105,10 @@ class Models:
             told.__cause__ = told.__context__ = told.__traceback__ = None  # their frames may hold weights
             with self._lock:
                 self._refused[key] = told, time.monotonic() + _REFUSED_SECONDS
-            self._note("refused")
         else:
             with self._lock:
                 self._opened[key] = opened
             _log.info("the model %s is open after %.1f s", key.name, time.monotonic() - began)
-            self._note("opened")
         finally:
             with self._lock:
                 self._opening.discard(key)

@@ -12,17 +12,7 @@ from typing import Self
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from app.errors import (
-    TITLES,
-    AnswersAway,
-    AppError,
-    Busy,
-    ModelLoading,
-    ModelMismatch,
-    ModelUnusable,
-    Unavailable,
-    Unprocessable,
-)
+from app.errors import TITLES, AppError, Conflict, Unavailable, Unprocessable
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.prompt.pool import Pool
@@ -77,12 +67,9 @@ _CONNECTIONS = httpx.Limits(max_connections=512, max_keepalive_connections=64, k
 _AWAY_SECONDS = 5.0
 """Time for which a process that did not answer is asked last."""
 
-_PASSED_ON = (409, 422, 503)
-"""Statuses of refusals that are those of the API as well."""
+_PASSED_ON: dict[int, type[AppError]] = {409: Conflict, 422: Unprocessable, 503: Unavailable}
+"""Refusals that are those of the API as well, by status."""
 
-_KINDS: dict[str, type[AppError]] = {
-    kind.code: kind for kind in (Busy, ModelLoading, ModelMismatch, Unavailable, Unprocessable)
-}
 _ADVICE = "start `lens answers`, and name its address in LENS_ANSWERS_ADDRESSES"
 
 _log = logging.getLogger(__name__)
@@ -107,11 +94,11 @@ class Remote:
             try:
                 return await self._ask_one(address, subject, texts)
             except httpx.PoolTimeout:
-                raise Busy("too many requests wait for an answer; repeat the request") from None
+                raise Unavailable("too many requests wait for an answer; repeat the request", code="busy") from None
             except httpx.TransportError as error:
                 self._away[address] = time.monotonic() + _AWAY_SECONDS
                 _log.warning("%s does not answer (%s)", address, type(error).__name__, extra={"action": "answers-away"})
-        raise AnswersAway(f"no process that answers at once can be reached; {_ADVICE}")
+        raise Unavailable(f"no process that answers at once can be reached; {_ADVICE}", code="answers-away")
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -132,7 +119,7 @@ class Remote:
             await self._send(address, subject)
             answer = await self._client.post(url, json={"texts": texts})
         if answer.status_code == httpx.codes.NOT_FOUND:
-            raise Busy("too many classifiers are asked at once; repeat the request")
+            raise Unavailable("too many classifiers are asked at once; repeat the request", code="busy")
         try:
             return PREDICTIONS.validate_json(_content(answer, address))
         except ValidationError:
@@ -156,14 +143,15 @@ def _content(answer: httpx.Response, address: str) -> bytes:
     if answer.is_success:
         return answer.content
     found = answer.json() if answer.headers.get("Content-Type") == "application/problem+json" else {}
-    if answer.status_code not in _PASSED_ON or found.get("code") not in TITLES:
+    kind, code = _PASSED_ON.get(answer.status_code), found.get("code")
+    if kind is None or code not in TITLES:
         raise _refused(address, f"status {answer.status_code}")
-    if (kind := _KINDS.get(found["code"])) is None:
-        raise ModelUnusable(found["code"], found["detail"], answer.status_code)
     seconds = answer.headers.get("Retry-After")
-    raise kind(found["detail"], headers=seconds and {"Retry-After": seconds})
+    raise kind(found["detail"], code=code, headers=seconds and {"Retry-After": seconds})
 
 
-def _refused(address: str, what: str) -> AnswersAway:
+def _refused(address: str, what: str) -> Unavailable:
     _log.error("%s refuses to be asked: %s", address, what, extra={"action": "answers-refused"})
-    return AnswersAway("the process that answers at once refuses to be asked; its log and that of the API say why")
+    return Unavailable(
+        "the process that answers at once refuses to be asked; its log and that of the API say why", code="answers-away"
+    )

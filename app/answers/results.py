@@ -1,9 +1,10 @@
 """What a selection found: for those who read it whole, and for production."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -11,14 +12,12 @@ from app.answers.answers import (
     CHANGED,
     Answers,
     ClassifierPart,
-    FoundClassifier,
-    Part,
     PromptPart,
     SuspiciousPart,
     Version,
 )
 from app.answers.indexes import PoolSource
-from app.errors import NoClassifier, NoResult
+from app.errors import Conflict, NoResult
 from app.ids import path_of
 from app.selections import service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
@@ -114,10 +113,9 @@ class SelectionFinder:
     def path(self) -> str:
         return path_of(self.selection_id)
 
-    def find_version(self, session: Session, part: Part) -> Version | None:
-        """By the attempt that stored the part. A resumed selection has none until another attempt stores it."""
-        table = StoredClassifier if part == "classifier" else Report
-        statement = select(Job.attempt).join(table, table.job_id == Job.id)
+    def find_version(self, session: Session) -> Version | None:
+        """By the attempt that stored the result. A resumed selection has none until another attempt stores one."""
+        statement = select(Job.attempt).join(Report, Report.job_id == Job.id)
         attempt = session.scalar(statement.where(*service.is_own(self.owner_id, self.selection_id)))
         return None if attempt is None else self._version_of(attempt)
 
@@ -131,9 +129,6 @@ class SelectionFinder:
             self._read_classifier,
             self._find_pool(session),
         )
-
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        return FoundClassifier(self.read_version(session), self._read_classifier(session))
 
     def find_input(self, session: Session) -> InputFormat | None:
         service.get(session, self.owner_id, self.selection_id)
@@ -150,7 +145,7 @@ class SelectionFinder:
         if stored is not None:
             return Classifier.model_validate(stored.classifier)
         get_report(self.services, session, self.owner_id, self.selection_id)
-        raise NoClassifier(f"the result has no classifier: {_say_why_none(selection)}")
+        raise Conflict(f"the result has no classifier: {_say_why_none(selection)}", code="no-classifier")
 
     def _version_of(self, attempt: int) -> Version:
         return Version((self.selection_id, str(attempt)))
@@ -170,8 +165,12 @@ class SelectionFinder:
         return pool
 
 
-async def find_selection(selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep) -> SelectionFinder:
-    return SelectionFinder(services, owner, selection_id)
+async def find_selection(
+    request: Request, selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep
+) -> SelectionFinder:
+    """Find what the selection in the path found, also for routes that names have too."""
+    request.state.make_finder = make = partial(SelectionFinder, selection_id=selection_id)
+    return make(services, owner)
 
 
 SelectionFinderDep = Annotated[SelectionFinder, Depends(find_selection)]

@@ -98,6 +98,8 @@ class AnswerOut(Outgoing):
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
     selection_id: str = Field(description="Id of the selection.")
+    name: str | None = Field(None, description="Name of the prompt, where one was asked.")
+    version: int | None = Field(None, description="Version of the name.")
     partial: bool = Field(description="True if the run was stopped before its end: this is the best found until then.")
     form: PromptForm = Field(
         description="How the demonstrations of an input are found; fixed if they are the same for every input."

@@ -1,152 +1,28 @@
-"""Routes of what a selection found: what production reads and classifies by, and what people read."""
+"""Routes of what people read of what a selection found; names have those of production too: `app/prompts/`."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from app.answers import files, responding, results
+from app.answers import results
 from app.answers.answers import answer_known
-from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.indexes import IndexesDep
 from app.answers.results import SelectionFinder, SelectionFinderDep
-from app.answers.schemas import ClassifiedOut, Rendered, SupportExamplesOut, TextsOut
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
-from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
+from app.web.dependencies import OWNER_ROUTE
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.show.documents import write_html
 from lens_engine.show.exports import write_suspicious_labels
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
-_NO_RESULT = "The selection has no result yet, or it ended without one."
-_NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
-_REFUSALS = refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True)
-
-
-@router.get(
-    "/selections/{selection_id}/support-examples",
-    response_model=SupportExamplesOut,
-    response_description="The support examples.",
-    responses={**responding.READS, **_REFUSALS},
-)
-async def get_support_examples(
-    finder: SelectionFinderDep,
-    indexes: IndexesDep,
-    use: responding.UseParameter = None,
-    input: responding.InputParameter = None,
-    if_none_match: KnownEtag = None,
-) -> Response:
-    """Return the support examples in order, their prompt, label biases, and how good they are.
-
-    With `input`, also the demonstrations of this text, where the form of the prompt finds some for each.
-    """
-    return await responding.answer_support_examples(finder, indexes, if_none_match, use, input)
-
-
-@router.get(
-    "/selections/{selection_id}/classifier",
-    response_model=Classifier,
-    response_description="The classifier.",
-    responses={**responding.READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True)},
-)
-def get_classifier(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> Response:
-    """Return the classifier to use: prompts, and a head on what the model says after them.
-
-    It is the cheapest candidate within a standard error of the best. Saved as `classifier.json`, the body is a
-    file that `Classifier.load` of the library reads.
-    """
-    return responding.answer_classifier(finder, if_none_match)
-
-
-@router.get("/selections/{selection_id}/export", response_class=Response, responses={**responding.EXPORTS, **_REFUSALS})
-def export_support_examples(
-    finder: SelectionFinderDep,
-    format: responding.FormatParameter = "json",
-    use: responding.UseParameter = None,
-    if_none_match: KnownEtag = None,
-) -> Response:
-    """Return the support examples as a file that another tool loads.
-
-    `text` and `json` give a model the prompt that was evaluated. Others do not. Where the best prompt finds
-    demonstrations for each input, every format has its fixed form; `json` and `markdown` say so.
-    """
-    return responding.answer_export(finder, if_none_match, format, use)
-
-
-@router.post(
-    "/selections/{selection_id}/render",
-    response_model=Rendered,
-    response_description="The prompts of each input.",
-    responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict=_NO_RESULT, is_conflict_brief=True),
-    openapi_extra=responding.RENDER_BODY,
-)
-async def render_prompt(finder: SelectionFinderDep, body: responding.RenderBodyDep, indexes: IndexesDep) -> Rendered:
-    """Build the prompt of the support examples for each new input.
-
-    Where the form of the prompt finds demonstrations for each input, each prompt says which.
-
-    To classify with the support examples: let the model score each label word after the prompt, add the label
-    biases if the use is `probabilities`, and take the likeliest.
-    """
-    return await responding.render(finder, indexes, body)
-
-
-_CONFLICT = "The selection has no result yet, or it ended without one, or has not what is asked."
-_BODY_REFUSALS = refusals(400, 401, 404, 413, 415, 422, 503, conflict=_CONFLICT, is_conflict_brief=True)
-
-
-@router.post(
-    "/selections/{selection_id}/classify",
-    response_description="The answers to the inputs, in order.",
-    responses=_BODY_REFUSALS,
-    openapi_extra=CLASSIFY_BODY,
-)
-async def classify_by_selection(
-    request: Request,
-    finder: SelectionFinderDep,
-    classifying: ClassifyingDep,
-    body: ClassifyBodyDep,
-) -> ClassifiedOut:
-    """Classify up to 256 texts at once, by the classifier or the prompt of a selection. Nothing is stored."""
-    return await classify(request, finder, classifying, body)
-
-
-@router.post(
-    "/selections/{selection_id}/texts",
-    response_model=TextsOut,
-    response_description="The texts of the file.",
-    responses=_BODY_REFUSALS,
-    openapi_extra=files.TEXTS_FORM,
-)
-def read_texts_for_selection(selection_id: SelectionIdDep, upload: files.TextsUpload) -> Response:
-    """Read a file of texts as the classifier of a selection reads it. Nothing is stored."""
-    make = partial(SelectionFinder, selection_id=selection_id)
-    return files.send(upload, partial(files.write_texts, make), "texts")
-
-
-@router.post(
-    "/selections/{selection_id}/table",
-    response_class=Response,
-    responses={**files.TABLES, **_BODY_REFUSALS},
-    openapi_extra=files.TABLE_FORM,
-)
-def write_table_for_selection(selection_id: SelectionIdDep, upload: files.TableUpload) -> Response:
-    """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
-    return files.send(
-        upload, partial(files.write_labelled, partial(SelectionFinder, selection_id=selection_id)), "labelled"
-    )
-
-
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: sends("ETag"),
     **not_modified(),
-    **_REFUSALS,
+    **refusals(400, 401, 404, 503, conflict="The selection has no result yet, or none.", is_conflict_brief=True),
 }
 _REPORT_HEADERS = {
     "Content-Disposition": "inline",
@@ -164,7 +40,7 @@ def _answer(
 ) -> Response:
     """Answer with a part of the selection, or 304 without reading it. Without a result, `show` raises."""
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, name, "result")
+        known = answer_known(finder, session, if_none_match, name)
         if known is not None:
             return known
         version, shown = finder.read_version(session), show(session)  # the version first
@@ -227,7 +103,7 @@ def get_report(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> R
     The HTML file needs no other. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "report", "result")
+        known = answer_known(finder, session, if_none_match, "report")
         if known is not None:
             return known
         version = finder.read_version(session)

@@ -40,7 +40,6 @@ class Claim:
     holder: str | None = field(default=None, compare=False)  #: None: whoever holds it
     request_id: str | None = field(default=None, compare=False)  #: of the submission
     owner_id: str = field(default="", compare=False)
-    waited_seconds: float = field(default=0.0, compare=False)  #: for this claim, since the job could start
 
     @property
     def log_fields(self) -> dict[str, object]:
@@ -64,7 +63,6 @@ class Lease(Enum):
 def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | None:
     """Claim a queued job. Returns None if it is running, finished, or waiting."""
     holder = uuid4().hex
-    waited = func.extract("epoch", func.now() - func.greatest(Job.queued_at, Job.not_before))
     row = session.execute(
         update(Job)
         .where(
@@ -79,12 +77,9 @@ def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | No
             lease_until=_from_now(lease_seconds),
             started_at=func.coalesce(Job.started_at, func.now()),
         )
-        .returning(Job.attempt, Job.request_id, Job.owner_id, waited)
+        .returning(Job.attempt, Job.request_id, Job.owner_id)
     ).one_or_none()
-    if row is None:
-        return None
-    attempt, request_id, owner_id, seconds = row
-    return Claim(job_id, attempt, holder, request_id, owner_id, max(0.0, float(seconds)))
+    return None if row is None else Claim(job_id, row.attempt, holder, row.request_id, row.owner_id)
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import ErrorItem, point
 from app.store.datasets import load_rows
-from app.store.tables import Dataset, Job
+from app.store.tables import Job
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.prompt.request import Wordings, combine_wordings, read_instructions, read_templates
 from lens_engine.prompt.verbalizer import Verbalizer
@@ -70,10 +70,7 @@ class StoredSpec(BaseModel):
 
     @classmethod
     def of(cls, model: str, wordings: Wordings, preset: PresetName, config: SelectionConfig) -> Self:
-        """
-        Args:
-            wordings: each template with each instruction, as `combine_wordings` makes them.
-        """
+        """`wordings`: each template with each instruction, as `combine_wordings` makes them."""
         task, all_tasks = wordings.task, (wordings.task, *wordings.alternatives)
         return cls(
             model=model,
@@ -119,10 +116,3 @@ def load_submission(session: Session, selection_id: str) -> Submission:
         examples=load_rows(session, selection.dataset_id),
         test=None if test_id is None else load_rows(session, test_id),
     )
-
-
-def list_inline_parts(session: Session, job_id: str) -> list[str]:
-    """Those of `dataset` and `test` that came in the JSON body of a job. None of a job that was deleted."""
-    parts = {"dataset": Job.dataset_id, "test": Job.test_dataset_id}
-    owned = select(Dataset.id).join(Job, Job.id == job_id).where(Dataset.format == "inline", ~Dataset.is_kept)
-    return [part for part, dataset_id in parts.items() if session.scalar(owned.where(Dataset.id == dataset_id))]

@@ -153,8 +153,7 @@ class Settling:
 def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling) -> SweepReport:
     """Take over expired leases, then see that the queue holds a job for each that waits.
 
-    Args:
-        settling: remembers from one sweep to the next whether Postgres was away.
+    `settling`: remembers from one sweep to the next whether Postgres was away.
     """
     try:
         report = _sweep(database, queue, settings, settling)

@@ -1,47 +1,22 @@
 """Routes /healthz, /readyz and /models."""
 
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import Future
+import asyncio
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ErrorItem, Unavailable
-from app.store.database import Database
-from app.store.queue import WorkerDevice
 from app.store.schema import current_revision, own_revisions
 from app.store.services import Services
 from app.web.dependencies import OWNER_ROUTE, ServicesDep
 from app.web.draining import DRAINING
 from app.web.error_handlers import problem_response
 from app.web.openapi import refusals
-
-_REMEMBERED_SECONDS = 60.0
-
-
-class FullDisk:
-    """The last refusal of this process by `storage-full`."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._refused_at: float | None = None
-
-    def note_refusal(self) -> None:
-        """Remember that a write was refused just now."""
-        self._refused_at = self._clock()
-
-    @property
-    def is_recent(self) -> bool:
-        """Whether a write was refused in the last minute."""
-        return self._refused_at is not None and self._clock() - self._refused_at < _REMEMBERED_SECONDS
-
 
 ANSWER_SECONDS = 5.0
 """Time that a probe waits for Postgres: as long as a request waits for a connection."""
@@ -55,66 +30,21 @@ class Check:
     is_fatal: bool = False  #: whether the process cannot serve requests
 
 
-class DatabaseCheck:
-    """Asks Postgres in a thread of its own, because a frozen server keeps its client for many seconds.
+async def check_database(request: Request) -> dict[str, Check]:
+    """Ask Postgres for its schema, in one thread for all probes: a frozen server keeps its client for many seconds."""
+    state = request.app.state
 
-    All probes wait for the same question, so a frozen server costs one thread and one connection.
-    """
+    def ask() -> str | None:
+        with state.services.database.session_scope() as session:
+            return current_revision(session.connection())
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._question: Future[str | None] | None = None
-
-    def find_revision(self) -> str | None:
-        """The revision of the schema; None for an empty database."""
-        with self._lock:
-            if self._question is None or self._question.done():
-                self._question = Future()
-                # A daemon, because it must not keep the process from its end.
-                threading.Thread(target=self._ask, args=[self._question], name="lens-readiness", daemon=True).start()
-            question = self._question
-        return question.result(ANSWER_SECONDS)
-
-    def _ask(self, question: Future[str | None]) -> None:
-        try:
-            with self._database.session_scope() as session:
-                found = current_revision(session.connection())
-        except Exception as error:  # noqa: BLE001 - raised again by the probes that wait
-            question.set_exception(error)
-        else:  # the connection is back in the pool, which may be closed as soon as the answer is out
-            question.set_result(found)
-
-
-def run_checks(services: Services, database_check: DatabaseCheck, full_disk: FullDisk) -> dict[str, Check]:
-    """Run every check, by the name of the part.
-
-    Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
-    """
-    database, migrations = _check_database(database_check)
-    return {
-        "database": database,
-        "migrations": migrations,
-        "storage": _check_storage(full_disk),
-        "redis": _check_redis(services),
-        "workers": _check_workers(services),
-    }
-
-
-def find_workers(services: Services) -> list[WorkerDevice]:
-    """The devices of the registered workers; information, not a check. Empty if Redis does not answer."""
     try:
-        return services.queue.list_devices()
-    except RedisError:
-        return []
-
-
-def _check_database(database_check: DatabaseCheck) -> tuple[Check, Check]:
-    try:
-        found = database_check.find_revision()
+        asking = asyncio.get_running_loop().run_in_executor(state.probing, ask)
+        found = await asyncio.wait_for(asking, ANSWER_SECONDS)
     except (SQLAlchemyError, TimeoutError):
-        return Check("does not answer", is_fatal=True), Check("unknown", is_fatal=True)
-    return Check(), _check_revision(found)
+        fault = Check("does not answer", is_fatal=True)
+        return {"database": fault, "migrations": Check("unknown", is_fatal=True)}
+    return {"database": Check(), "migrations": _check_revision(found)}
 
 
 def _check_revision(found: str | None) -> Check:
@@ -129,12 +59,6 @@ def _check_revision(found: str | None) -> Check:
     if found is None or found in older:
         return Check(f"the schema is at revision {found}; this release needs {own}", is_fatal=True)
     return Check(f"the schema is at revision {found}, newer than {own} of this release: an upgrade is under way")
-
-
-def _check_storage(full_disk: FullDisk) -> Check:
-    if full_disk.is_recent:
-        return Check("a disk is full: a write was refused within the last minute, and reads are answered")
-    return Check()
 
 
 def _check_redis(services: Services) -> Check:
@@ -174,12 +98,6 @@ class Readiness(BaseModel):
         description="Result of each check, by name: `ok`, or what is wrong.",
         examples=[{"database": "ok", "migrations": "ok", "redis": "ok"}],
     )
-    workers: list[WorkerDevice] = Field(
-        description="Device of each registered worker. For information: the service is ready without workers too.",
-        examples=[
-            [{"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}]
-        ],
-    )
 
 
 class ModelOut(BaseModel):
@@ -208,18 +126,20 @@ async def is_alive() -> Health:
     response_description="The service answers requests.",
     responses=refusals(503),
 )
-def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
+def is_ready(
+    request: Request, services: ServicesDep, of_database: Annotated[dict[str, Check], Depends(check_database)]
+) -> Readiness | Response:
     """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
-    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. So it is for a minute after a
-    write was refused because a disk is full (503 `storage-full`): reads are answered. The answer also tells on what
-    each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
-    to stop answers 503 too, and serves all other routes until it stops.
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. Otherwise the answer is 503,
+    and its `errors` name each failed check. A process that was asked to stop answers 503 too, and serves all other
+    routes until it stops.
     """
     draining: Event | None = getattr(request.state, DRAINING, None)
     if draining is not None and draining.is_set():
         return problem_response(request.scope, Unavailable("not ready: this process stops"))
-    checks = run_checks(services, request.app.state.database_check, request.app.state.full_disk)
+    # Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
+    checks = {**of_database, "redis": _check_redis(services), "workers": _check_workers(services)}
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
         errors: list[ErrorItem] = [
@@ -231,7 +151,6 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     return Readiness(
         status="degraded" if is_degraded else "ready",
         checks={name: check.fault or "ok" for name, check in checks.items()},
-        workers=[] if checks["redis"].fault else find_workers(services),
     )
 
 

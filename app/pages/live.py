@@ -20,9 +20,6 @@ _STEPS = {"Search": (Phase.FILTER, Phase.SEARCH), "Judge": (Phase.JUDGE, Phase.F
 _STATES = ("now", "stopped here", "stopped early", "done", "did not run", "to come")
 """What a step can be; of several phases that which stands first."""
 
-_AFRESH = ("retried", "checkpoint-damaged", "checkpoint-foreign")
-"""Events after which a run begins at its start."""
-
 _NOTES = {
     "retried": "You had it queued again.",
     "resumed": "You had it queued again.",
@@ -64,7 +61,7 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_
         num_rows: of its dataset.
     """
     progress = present_progress(job)
-    sentence, is_trouble = _say_status(job, place, _goes_on(job, _list_steps(events)))
+    sentence, is_trouble = _say_status(job, place)
     return Run(
         sentence=sentence,
         is_trouble=is_trouble,
@@ -79,27 +76,10 @@ def _is_loading(job: Job) -> bool:
     return job.status == Status.RUNNING and job.progress is None
 
 
-def _goes_on(job: Job, steps: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether an attempt before this one, or before the wait, got somewhere."""
-    newest = job.attempt + (job.status == Status.QUEUED)
-    return any(step.get("attempt", newest) < newest for step in steps)
-
-
-def _list_steps(events: Sequence[Event]) -> list[Mapping[str, Any]]:
-    """The steps that still hold: none from before the run began afresh."""
-    steps = list[Mapping[str, Any]]()
-    for event in events:
-        if event.type in _AFRESH or (event.type == "resumed" and not event.data.get("from_checkpoint")):
-            steps = []
-        elif event.type == "progress":
-            steps.append(event.data)
-    return steps
-
-
-def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
+def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
     status = Status(job.status)
     if status is Status.QUEUED:
-        return _say_queue(job, place, goes_on)
+        return _say_queue(job, place)
     if status in (Status.RUNNING, Status.CANCELLING):
         if job.lease_until is not None and job.lease_until < datetime.now(UTC):
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
@@ -107,9 +87,7 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
             return "It is asked to stop. It keeps the best examples that it has found.", False
         if _is_loading(job):
             return _LOADING, False
-        begins = "goes on from what the one before had kept" if goes_on else "begins from the start"
-        again = "" if job.attempt == 1 else f" Attempt {job.attempt} {begins}."
-        return f"Searching.{again}", False
+        return "Searching." if job.attempt == 1 else f"Searching. Attempt {job.attempt}.", False
     if status is Status.FAILED:
         unknown = f"the reason is in the log of the worker; look there for {job.id}"
         return f"It failed: {(job.error or {}).get('detail', unknown)}", True
@@ -118,9 +96,8 @@ def _say_status(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, b
     return ("It is done." if status is Status.SUCCEEDED else "You stopped it. This is the best until then."), False
 
 
-def _say_queue(job: Job, place: QueueOut | None, goes_on: bool) -> tuple[str, bool]:
-    again = " Its worker ended in the middle; it" if job.crashes else " It"
-    again = f"{again} goes on from what was kept." if goes_on else ""
+def _say_queue(job: Job, place: QueueOut | None) -> tuple[str, bool]:
+    again = " Its worker ended in the middle." if job.crashes else ""
     if place is None or place.workers is None:
         where = "Redis does not answer, so nobody can say where it stands; it is stored, and starts later"
         return f"It waits. {where}.{again}", True

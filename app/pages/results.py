@@ -102,14 +102,6 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
     return visit.go_to(f"/pages/prompts/{name}")
 
 
-@router.get("/name")
-def show_prompt_name(visit: VisitDep, name: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    """The name that a prompt would have, where it is not the one that was typed."""
-    written = _write_name(name)
-    is_other = written != name and NAME.fullmatch(written) is not None
-    return visit.answer("named.html", name=written if is_other else "")
-
-
 def _write_name(typed: str) -> str:
     return _NO_NAME.sub("-", typed.strip().lower()).strip("-.")
 

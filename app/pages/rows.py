@@ -132,7 +132,7 @@ def repeat_with_labels(services: Services, owner_id: str, selection_id: str, cha
 
     Raises:
         NotFound: the owner has no such selection.
-        RefusedInput, OwnerFull, others: as `keep_rows` and `submit_selection`.
+        RefusedInput, ContentTooLarge, others: as `keep_rows` and `submit_selection`.
     """
     with services.database.session_scope() as session:
         job = selections.get(session, owner_id, selection_id)

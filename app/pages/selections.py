@@ -16,33 +16,26 @@ from app.pages.rendering import Visit, VisitDep
 from app.pages.results import describe_result
 from app.pages.shell import has_sample
 from app.selections import service
-from app.selections.schemas import JobState, SelectionSummary
-from app.selections.service import SelectionList, list_page
+from app.selections.schemas import JobState
 from app.store.queue import JobId
 from app.store.services import Services, enqueueing
 from app.store.tables import TERMINAL, Job, Status
-from app.web.dependencies import OWNER_ROUTE, Page, PageDep, SelectionIdDep
+from app.web.dependencies import OWNER_ROUTE, PageDep, SelectionIdDep
 from app.web.parameters import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from lens_engine.show.words import HEADLINES
 
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 _MOST_EVENTS = 1000
-_MOST_SORTED = 200
-"""Largest number of selections in an order that has no further page."""
-
-_SORTS = {"": "newest", "right": "most often right"}
-
 Action = Literal["cancel", "resume", "retry", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which selections a list shows, and in which order."""
+    """Which selections a list shows."""
 
     name: Annotated[str, Query(max_length=200)] = ""
     status: Annotated[Literal["", *(one.value for one in Status)], Query()] = ""  # type: ignore[valid-type]
-    sort: Annotated[Literal["", "right"], Query()] = ""
 
     @property
     def is_narrowed(self) -> bool:
@@ -51,7 +44,7 @@ class Asked:
     @property
     def query(self) -> str:
         """As the beginning of the query of an address."""
-        given = {"name": self.name, "status": self.status, "sort": self.sort}
+        given = {"name": self.name, "status": self.status}
         return urlencode({name: value for name, value in given.items() if value} | {"": ""}).rstrip("=")
 
     @property
@@ -66,34 +59,22 @@ class Asked:
 
 @router.get("")
 def show_list(visit: VisitDep, page: PageDep, asked: Annotated[Asked, Depends()]) -> HTMLResponse:
-    """The selections of an owner, newest first, or those whose answers are most often right."""
-    found = _list(visit.services, visit.owner, page, asked)
+    """The selections of an owner, newest first."""
+    more = ("figures", "dataset_id", "model", "num_labels")
+    jobs, cursor = service.list_page(visit.services, visit.owner, page, *asked.filters, more=more)
     with visit.services.database.session_scope() as session:
-        sizes = find_sizes(session, {one.dataset_id for one in found.jobs})
+        sizes = find_sizes(session, {one.dataset_id for one in jobs})
     return visit.answer(
         "list.html",
-        jobs=found.jobs,
-        cursor=found.next,
+        jobs=jobs,
+        cursor=cursor,
         is_first=page.last_id is None,
         sizes=sizes,
         has_sample=has_sample(),
         asked=asked,
         statuses=[one.value for one in Status],
-        sorts=_SORTS,
         names=HEADLINES,
     )
-
-
-def _list(services: Services, owner: str, page: Page, asked: Asked) -> SelectionList:
-    columns = ("figures", "dataset_id", "model", "num_labels")
-    if not asked.sort:
-        return list_page(services, owner, page, None, *asked.filters, more=columns)
-    best = Job.figures[0]["expected"]["accuracy"].as_float()
-    with services.database.session_scope() as session:
-        names = [name for name in (*SelectionSummary.model_fields, *columns) if name in Job.__table__.columns]
-        filters = (*asked.filters, best.is_not(None))
-        found = service.list_summaries(session, owner, names, _MOST_SORTED, *filters, first=best.desc())
-    return SelectionList(found[:_MOST_SORTED], None)
 
 
 @router.get("/{selection_id}")

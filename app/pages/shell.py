@@ -83,14 +83,5 @@ def _frame(scope: Scope) -> Response | None:
     if not path.startswith(PAGES) or {"", ".", ".."} & set(path.removeprefix(PAGES).split("/")):
         return None
     address = f"{root}{quote(path)}{'?' * bool(query)}{query}"
-    content = render("shell.html", root, path=address, title=_name_page(path), version=__version__)
+    content = render("shell.html", root, path=address, version=__version__)
     return HTMLResponse(content, headers={**SECURITY, "Cache-Control": "no-cache", "Vary": f"Accept, {BY_HTMX}"})
-
-
-def _name_page(path: str) -> str:
-    """The title of a page until its content comes with another one."""
-    what, _, one = path.removeprefix(PAGES).partition("/")
-    names = {"new": "New selection", "compare": "Two selections", "selections": "Start"}
-    names |= {"prompts": "In production", "words": "Words"}
-    found = {"selections": "Selection", "prompts": one}.get(what) if one else names.get(what)
-    return f"{found} · Lens" if found else "Lens"

@@ -1,19 +1,18 @@
 """A text that is tried on a page, its prompt or its answer; and the page of the words, a glossary."""
 
-from fastapi import APIRouter
-from starlette.datastructures import FormData
+from fastapi import APIRouter, Depends
 from starlette.responses import HTMLResponse
 
-from app.answers.answers import Finder
-from app.answers.classifying import Classifying, ClassifyingDep, classify
-from app.answers.indexes import Indexes, IndexesDep
-from app.answers.responding import render
-from app.answers.results import SelectionFinderDep
+from app.answers.answers import render
+from app.answers.classifying import ClassifyingDep, classify
+from app.answers.indexes import IndexesDep
+from app.answers.results import find_selection
 from app.answers.schemas import ClassifyBody, RenderBody
-from app.errors import ModelLoading
+from app.errors import Unavailable
 from app.pages.fields import FieldsDep, read_field
-from app.pages.rendering import Visit, VisitDep
-from app.prompts.parameters import PromptFinderDep
+from app.pages.rendering import VisitDep
+from app.prompts.answer_endpoints import FinderDep
+from app.prompts.parameters import find_prompt
 from app.web.dependencies import OWNER_ROUTE
 from app.web.validation import read_model
 from lens_engine.show.glossary import GLOSSARY
@@ -27,25 +26,12 @@ def show_words(visit: VisitDep) -> HTMLResponse:
     return visit.answer("words.html", words=GLOSSARY)
 
 
-@router.post("/selections/{selection_id}/try")
-async def try_selection(
-    visit: VisitDep, fields: FieldsDep, finder: SelectionFinderDep, indexes: IndexesDep, classifying: ClassifyingDep
+@router.post("/selections/{selection_id}/try", dependencies=[Depends(find_selection)])
+@router.post("/prompts/{name}/try", dependencies=[Depends(find_prompt)])
+async def try_text(
+    visit: VisitDep, fields: FieldsDep, finder: FinderDep, indexes: IndexesDep, classifying: ClassifyingDep
 ) -> HTMLResponse:
-    """The prompt of a selection for a text, as it was evaluated; or the answer."""
-    return await _try(visit, fields, finder, indexes, classifying)
-
-
-@router.post("/prompts/{name}/try")
-async def try_prompt(
-    visit: VisitDep, fields: FieldsDep, finder: PromptFinderDep, indexes: IndexesDep, classifying: ClassifyingDep
-) -> HTMLResponse:
-    """The prompt that is live for a text; or the answer."""
-    return await _try(visit, fields, finder, indexes, classifying)
-
-
-async def _try(
-    visit: Visit, fields: FormData, finder: Finder, indexes: Indexes, classifying: Classifying
-) -> HTMLResponse:
+    """The prompt for a text, as it was evaluated; or the answer."""
     text, by = read_field(fields, "input"), read_field(fields, "by")
     if by == "prompt":
         wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
@@ -53,7 +39,10 @@ async def _try(
     body = read_model(ClassifyBody, {"inputs": [text]})
     try:
         found = await classify(visit.request, finder, classifying, body)
-    except ModelLoading as error:  # the page asks again by itself
+    except Unavailable as error:
+        if error.code != "model-loading":
+            raise
+        # The page asks again by itself.
         url, asked = f"{visit.root}/pages{finder.path}/try", {"input": text}
         return visit.answer("answer.html", found=None, waits=error.detail, url=url, asked=asked)
     return visit.answer("answer.html", found=found)

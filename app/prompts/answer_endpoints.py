@@ -1,167 +1,230 @@
-"""Routes of what production reads of a name, and that classify by it: at once, and files in batches."""
+"""Routes of what production reads of a selection or of a name, and classifies by: at once, and files in batches."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator
+from starlette.concurrency import run_in_threadpool
 
-from app.answers import files, responding
+from app.answers import files
+from app.answers.answers import Answers, Finder, MakeFinder, answer_known, render
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
 from app.answers.indexes import IndexesDep
-from app.answers.schemas import ClassifiedOut, EvaluationOut, EvaluationPage, TextsOut
-from app.prompts import service
-from app.prompts.finding import PromptFinder
-from app.prompts.parameters import NameDep, PromptFinderDep
-from app.prompts.schemas import NamedPrompts, NamedSupportExamples
-from app.selections.parts import COLUMN_PARTS, describe_upload
-from app.selections.receiving import Upload, receive
-from app.store import prompts as repository
-from app.store.prompt_tables import PromptEvaluation
-from app.store.quota import check_bytes, lock_owner
-from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep
-from app.web.openapi import refusals
-from app.web.parameters import KnownEtag, read_last_number
+from app.answers.results import find_selection
+from app.answers.schemas import ClassifiedOut, RenderBody, Rendered, SupportExamplesOut, TextsOut, refuse_blank
+from app.prompts.parameters import find_prompt
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
+from app.web.openapi import not_modified, refusals, sends, takes_json
+from app.web.parameters import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.config import Use
+from lens_engine.show.exports import FORMATS, write_export
+from lens_engine.types import FormatName
 
-router = APIRouter(tags=["prompts"], dependencies=OWNER_ROUTE)
+router = APIRouter(dependencies=OWNER_ROUTE)
+_Answer = TypeVar("_Answer", bound=Callable[..., Any])
 
-_NO_CLASSIFIER = "The version has no classifier."
-_REFUSALS = refusals(400, 401, 404, 503)
+MOST_INPUT_CHARACTERS = 1_000
+"""Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""
+
+_CONFLICT = "There is no result yet, or none, or it has not what is asked; `detail` says how to get it."
+_READS: dict[int | str, Any] = {
+    200: sends("ETag"),
+    **not_modified(),
+    **refusals(400, 401, 404, 503, conflict=_CONFLICT, is_conflict_brief=True),
+}
+_REFUSALS = refusals(400, 401, 404, 413, 415, 422, 503, conflict=_CONFLICT, is_conflict_brief=True)
+_MEDIA_TYPES = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
+_FILE = {
+    "description": "The file.",
+    "content": {one: {"schema": {"type": "string"} if one.startswith("text/") else {}} for one in _MEDIA_TYPES},
+    **sends("ETag", "Content-Disposition"),
+}
+
+UseParameter = Annotated[
+    Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
+]
+InputParameter = Annotated[
+    str | None,
+    Query(
+        max_length=MOST_INPUT_CHARACTERS,
+        description="Text whose demonstrations are shown as well. A longer one is sent to `render`.",
+        examples=["The plot never gets going."],
+    ),
+    AfterValidator(lambda text: None if text is None else refuse_blank(text)),
+]
 
 
-@router.get(
-    "/prompts/{name}/support-examples",
-    response_model=NamedSupportExamples,
+def _of_both(method: str, end: str, **about: Any) -> Callable[[_Answer], _Answer]:
+    """Have a function answer below the address of a selection, and below that of a name."""
+
+    def register(answer: _Answer) -> _Answer:
+        for path, suffix, tag, find in (
+            ("/selections/{selection_id}", "", "selections", find_selection),
+            ("/prompts/{name}", "_by_name", "prompts", find_prompt),
+        ):
+            router.add_api_route(
+                f"{path}/{end}",
+                answer,
+                methods=[method],
+                name=f"{answer.__name__}{suffix}",
+                tags=[tag],
+                dependencies=[Depends(find)],
+                **about,
+            )
+        return answer
+
+    return register
+
+
+async def get_maker(request: Request) -> MakeFinder:
+    """What makes the finder of the selection or the name in the path."""
+    make: MakeFinder = request.state.make_finder
+    return make
+
+
+MakerDep = Annotated[MakeFinder, Depends(get_maker)]
+
+
+async def get_finder(make: MakerDep, owner: OwnerDep, services: ServicesDep) -> Finder:
+    return make(services, owner)
+
+
+FinderDep = Annotated[Finder, Depends(get_finder)]
+
+
+@_of_both(
+    "GET",
+    "support-examples",
+    response_model=SupportExamplesOut,
     response_description="The support examples.",
-    responses={**responding.READS, **_REFUSALS},
+    responses=_READS,
 )
-async def get_prompt_support_examples(
-    finder: PromptFinderDep,
+async def get_support_examples(
+    finder: FinderDep,
     indexes: IndexesDep,
-    use: responding.UseParameter = None,
-    input: responding.InputParameter = None,
+    use: UseParameter = None,
+    input: InputParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
-    """Return the support examples of the current version, as of a selection."""
-    return await responding.answer_support_examples(finder, indexes, if_none_match, use, input)
+    """Return the support examples in order, their prompt, label biases, and how good they are; of a name, those of its
+    current version.
+
+    With `input`, also the demonstrations of this text, where the form of the prompt finds some for each.
+    """
+    name = f"support-examples-{use}-{input}"
+
+    def read() -> Answers | Response:
+        with finder.services.database.session_scope() as session:
+            known = answer_known(finder, session, if_none_match, name)
+            return known or finder.read(session)
+
+    answers = await run_in_threadpool(read)
+    if isinstance(answers, Response):
+        return answers
+    pool = None if input is None else await answers.fetch_pool(indexes, use)
+    shown = await run_in_threadpool(answers.show, use, input, pool)
+    return answer_with_etag(answers.version.etag(name), shown, REVALIDATED)
 
 
-@router.get(
-    "/prompts/{name}/classifier",
-    response_model=Classifier,
-    response_description="The classifier.",
-    responses={**responding.READS, **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER)},
-)
-def get_prompt_classifier(finder: PromptFinderDep, if_none_match: KnownEtag = None) -> Response:
-    """Return the classifier of the current version, as of a selection."""
-    return responding.answer_classifier(finder, if_none_match)
+@_of_both("GET", "classifier", response_model=Classifier, response_description="The classifier.", responses=_READS)
+def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Response:
+    """Return the classifier to use: prompts, and a head on what the model says after them.
+
+    It is the cheapest candidate within a standard error of the best. Saved as `classifier.json`, the body is a
+    file that `Classifier.load` of the library reads.
+    """
+    with finder.services.database.session_scope() as session:
+        known = answer_known(finder, session, if_none_match, "classifier")
+        if known is not None:
+            return known
+        answers = finder.read(session)
+        classifier = answers.read_classifier(session)
+    return answer_with_etag(answers.version.etag("classifier"), classifier, REVALIDATED)
 
 
-@router.get("/prompts/{name}/export", response_class=Response, responses={**responding.EXPORTS, **_REFUSALS})
+@_of_both("GET", "export", response_class=Response, responses={**_READS, 200: _FILE})
 def export_prompt(
-    finder: PromptFinderDep,
-    format: responding.FormatParameter = "json",
-    use: responding.UseParameter = None,
+    finder: FinderDep,
+    format: Annotated[FormatName, Query(description="Form of the file.")] = "json",
+    use: UseParameter = None,
     if_none_match: KnownEtag = None,
 ) -> Response:
-    """Return the support examples of the current version as a file that another tool loads, as of a selection."""
-    return responding.answer_export(finder, if_none_match, format, use)
+    """Return the support examples as a file that another tool loads.
+
+    `text` and `json` give a model the prompt that was evaluated. Others do not. Where the best prompt finds
+    demonstrations for each input, every format has its fixed form; `json` and `markdown` say so.
+    """
+    with finder.services.database.session_scope() as session:
+        source = finder.read(session).export(use)
+    content = f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
+    etag, kind = make_etag(f"export-{format}", content), FORMATS[format]
+    if is_known(if_none_match, etag):
+        return answer_unchanged(etag, REVALIDATED)
+    headers = {"Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"'}
+    file = Response(write_export(source, format), media_type=kind.media_type, headers=headers)
+    return answer_with_etag(etag, file, REVALIDATED)
 
 
-@router.post(
-    "/prompts/{name}/render",
-    response_model=NamedPrompts,
+@_of_both(
+    "POST",
+    "render",
+    response_model=Rendered,
     response_description="The prompts of each input.",
-    responses=refusals(400, 401, 404, 413, 415, 422, 503),
-    openapi_extra=responding.RENDER_BODY,
+    responses=_REFUSALS,
+    openapi_extra=takes_json(RenderBody),
 )
-async def render_named_prompt(
-    finder: PromptFinderDep, body: responding.RenderBodyDep, indexes: IndexesDep
-) -> NamedPrompts:
-    """Build the prompt of the current version for each new input, as of a selection."""
-    return await responding.render(finder, indexes, body)  # type: ignore[return-value]
+async def render_prompt(
+    finder: FinderDep, body: Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))], indexes: IndexesDep
+) -> Rendered:
+    """Build the prompt of the support examples for each new input.
+
+    Where the form of the prompt finds demonstrations for each input, each prompt says which.
+
+    To classify with the support examples: let the model score each label word after the prompt, add the label
+    biases if the use is `probabilities`, and take the likeliest.
+    """
+    return await render(finder, indexes, body)
 
 
-_CONFLICT = "The version has no classifier, or its model is another one now."
-_BODY_REFUSALS = refusals(400, 401, 404, 413, 415, 422, 503, conflict=_CONFLICT)
-
-
-@router.post(
-    "/prompts/{name}/classify",
+@_of_both(
+    "POST",
+    "classify",
+    response_model=ClassifiedOut,
     response_description="The answers to the inputs, in order.",
-    responses=_BODY_REFUSALS,
+    responses=_REFUSALS,
     openapi_extra=CLASSIFY_BODY,
 )
-async def classify_by_prompt(
-    request: Request,
-    finder: PromptFinderDep,
-    classifying: ClassifyingDep,
-    body: ClassifyBodyDep,
+async def classify_texts(
+    request: Request, finder: FinderDep, classifying: ClassifyingDep, body: ClassifyBodyDep
 ) -> ClassifiedOut:
-    """Classify up to 256 texts at once, by the classifier or the prompt of a name. Nothing is stored."""
+    """Classify up to 256 texts at once, by the classifier or the prompt. Nothing is stored."""
     return await classify(request, finder, classifying, body)
 
 
-@router.post(
-    "/prompts/{name}/texts",
+@_of_both(
+    "POST",
+    "texts",
     response_model=TextsOut,
     response_description="The texts of the file.",
-    responses=_BODY_REFUSALS,
+    responses=_REFUSALS,
     openapi_extra=files.TEXTS_FORM,
 )
-def read_texts_for_prompt(name: NameDep, upload: files.TextsUpload) -> Response:
-    """Read a file of texts as the classifier of a name reads it. Nothing is stored."""
-    return files.send(upload, partial(files.write_texts, partial(PromptFinder, name=name)), "texts")
+def read_texts(make: MakerDep, upload: files.TextsUpload) -> Response:
+    """Read a file of texts as the classifier reads it. Nothing is stored."""
+    return files.send(upload, partial(files.write_texts, make), "texts")
 
 
-@router.post(
-    "/prompts/{name}/table",
+@_of_both(
+    "POST",
+    "table",
     response_class=Response,
-    responses={**files.TABLES, **_BODY_REFUSALS},
+    responses={**files.TABLES, **_REFUSALS},
     openapi_extra=files.TABLE_FORM,
 )
-def write_table_for_prompt(name: NameDep, upload: files.TableUpload) -> Response:
+def write_table(make: MakerDep, upload: files.TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
-    return files.send(upload, partial(files.write_labelled, partial(PromptFinder, name=name)), "labelled")
-
-
-@router.post(
-    "/prompts/{name}/evaluations",
-    response_description="The figures; kept with the version if that was asked.",
-    responses=_BODY_REFUSALS,
-    openapi_extra=describe_upload("FiguresForm", {"texts": "october.csv", "answers": "answers.json"}),
-)
-def evaluate_prompt(
-    name: NameDep, upload: Annotated[Upload, receive("texts", "answers", "spec", *COLUMN_PARTS)]
-) -> EvaluationOut:
-    """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
-    measured = upload.do(partial(files.measure_file, partial(PromptFinder, name=name)))
-    owner, settings = upload.owner_id, upload.services.settings
-    with upload.services.database.session_scope() as session:
-        made = PromptEvaluation(
-            owner_id=owner,
-            name=name,
-            version=service.get(session, owner, name).version,
-            title=measured.title,
-            result=measured.result.model_dump(mode="json"),
-        )
-        if measured.keep:
-            lock_owner(session, owner, settings)
-            session.add(made)
-            session.flush()
-            check_bytes(session, owner, settings)
-        return EvaluationOut.model_validate(made)
-
-
-@router.get(
-    "/prompts/{name}/evaluations",
-    response_description="One page of figures.",
-    responses=refusals(400, 401, 404, 503),
-)
-def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EvaluationPage:
-    """List the figures that were kept of a name, newest first."""
-    service.get(session, owner, name)
-    before = read_last_number(page.last_id, 18, "cursor", "evaluations")  # digits of 64 bits
-    found = repository.list_evaluations(session, owner, name, before, page.limit)
-    kept, cursor = page.cut(found, lambda one: one.id)
-    return EvaluationPage(items=list(map(EvaluationOut.model_validate, kept)), next=cursor)
+    return files.send(upload, partial(files.write_labelled, make), "labelled")

@@ -1,12 +1,15 @@
 """Routes of /prompts: names, versions, and the rows of their pools. Decisions are in `service.py` and `examples.py`."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response, status
 from starlette.responses import JSONResponse
 
+from app.answers import files
 from app.answers.answers import answer_known
 from app.answers.indexes import Indexes, IndexesDep
+from app.answers.schemas import EvaluationOut, EvaluationPage
 from app.prompts import schemas, service
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
@@ -14,9 +17,11 @@ from app.prompts.parameters import READ, ChangeDep, NameDep, RowDep, TurnDep
 from app.prompts.service import present
 from app.selections.dataset_endpoints import STORED, STORED_DATASET, answer_stored
 from app.selections.datasets import DatasetOut
-from app.selections.receiving import do_large
+from app.selections.parts import COLUMN_PARTS, describe_upload
+from app.selections.receiving import Upload, do_large, receive
 from app.store import prompts as repository
-from app.store.prompt_tables import PromptVersion
+from app.store.prompt_tables import PromptEvaluation, PromptVersion
+from app.store.quota import check_bytes, lock_owner
 from app.web.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
 from app.web.openapi import refusals, sends, takes_json
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag, read_last_number, version_etag
@@ -77,7 +82,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
 def get_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None) -> Response:
     """Return the current version of a prompt, and how good it is."""
     with services.database.session_scope() as session:
-        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "", "result")
+        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "")
         if known is not None:
             return known
         found = service.get(session, owner, name)
@@ -125,7 +130,7 @@ def list_prompt_examples(
     last = read_last_number(page.last_id, 9, "cursor", "examples")
     finder = PromptFinder(services, owner, name)
     with services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "", "result")
+        known = answer_known(finder, session, if_none_match, "")
         if known is not None:
             return known
         found = finder.read_current(session)
@@ -138,10 +143,7 @@ def list_prompt_examples(
 def _show_page(
     found: CurrentVersion, indexes: Indexes, page: Page, last: int | None, first_added: int | None
 ) -> schemas.PromptExamplePage:
-    """
-    Args:
-        first_added: number from which added rows are counted; None without a pool.
-    """
+    """`first_added`: number from which added rows are counted; None without a pool."""
     if found.pool is None or first_added is None:
         return schemas.PromptExamplePage(**found.about, pool_rows=None, items=[], next=None)
     pool = indexes.load(found.pool.source)
@@ -211,3 +213,45 @@ def _answer(version: PromptVersion, code: int = 200, **headers: str) -> Response
 async def store_prompt_dataset(request: Request, name: NameDep) -> Response:
     """Store the pool of a name and its support examples as a dataset, from which a new selection can start."""
     return answer_stored(await do_large(request, copy_examples, name))
+
+
+@router.post(
+    "/{name}/evaluations",
+    response_description="The figures; kept with the version if that was asked.",
+    responses=refusals(400, 401, 404, 413, 415, 422, 503, conflict="The version has no classifier."),
+    openapi_extra=describe_upload("FiguresForm", {"texts": "october.csv", "answers": "answers.json"}),
+)
+def evaluate_prompt(
+    name: NameDep, upload: Annotated[Upload, receive("texts", "answers", "spec", *COLUMN_PARTS)]
+) -> EvaluationOut:
+    """Measure answers to the rows of a labelled file, which `classify` gave. The rows are not stored."""
+    measured = upload.do(partial(files.measure_file, partial(PromptFinder, name=name)))
+    owner, settings = upload.owner_id, upload.services.settings
+    with upload.services.database.session_scope() as session:
+        made = PromptEvaluation(
+            owner_id=owner,
+            name=name,
+            version=service.get(session, owner, name).version,
+            title=measured.title,
+            result=measured.result.model_dump(mode="json"),
+        )
+        if measured.keep:
+            lock_owner(session, owner, settings)
+            session.add(made)
+            session.flush()
+            check_bytes(session, owner, settings)
+        return EvaluationOut.model_validate(made)
+
+
+@router.get(
+    "/{name}/evaluations",
+    response_description="One page of figures.",
+    responses=refusals(400, 401, 404, 503),
+)
+def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EvaluationPage:
+    """List the figures that were kept of a name, newest first."""
+    service.get(session, owner, name)
+    before = read_last_number(page.last_id, 18, "cursor", "evaluations")  # digits of 64 bits
+    found = repository.list_evaluations(session, owner, name, before, page.limit)
+    kept, cursor = page.cut(found, lambda one: one.id)
+    return EvaluationPage(items=list(map(EvaluationOut.model_validate, kept)), next=cursor)

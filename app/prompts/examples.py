@@ -11,17 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from app.answers.indexes import Indexes
-from app.errors import (
-    ContradictingExample,
-    ErrorItem,
-    ExampleInUse,
-    NoPool,
-    NotFound,
-    PoolFull,
-    PreconditionFailed,
-    Unprocessable,
-    point,
-)
+from app.errors import Conflict, ContentTooLarge, ErrorItem, NotFound, PreconditionFailed, Unprocessable, point
 from app.prompts import pools
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
@@ -40,7 +30,6 @@ from lens_engine.files import parse_inline
 from lens_engine.prompt.pool import MOST_POOL_ROWS, Pool, PoolRow
 from lens_engine.prompt.text_checks import find_fault, fold_text, is_blank, show_names
 from lens_engine.prompt.wording import show_label
-from lens_engine.rows.near_texts import list_alike
 
 USUAL_CHARACTERS = 2_000
 """Length that an added text may have, also where all of the pool are shorter: prompts must fit the model's context."""
@@ -86,8 +75,7 @@ class KnownRows:
         return min(settings.max_text_characters, max(USUAL_CHARACTERS, longest))
 
 
-def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> str | None:
-    """Returns a warning of rows that are nearly the same as others with another label."""
+def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings: Settings) -> None:
     most, seen, found = known.most_characters(settings), known.by_text, list[ErrorItem]()
     for index, one in enumerate(examples):
         faults = list(_find_faults(one, index, known.labels, most))
@@ -97,28 +85,11 @@ def check_examples(examples: Sequence[LabelledText], known: KnownRows, settings:
                 faults = [_refuse_equal(one, index, seen[key], known)]
             seen.setdefault(key, _Labelled(f"`examples[{index}]`", one.label))
         found += faults
-    for error in (Unprocessable, ContradictingExample):
-        items = [item for item in found if ("row" in item) is (error is ContradictingExample)][:_MOST_FAULTS]
-        if items:
-            raise error(join_details(items), errors=items)
-    return _warn_of_alike(examples, seen)
-
-
-def _warn_of_alike(examples: Sequence[LabelledText], seen: Mapping[str, _Labelled]) -> str | None:
-    """
-    Args:
-        seen: all rows, those of the request last, by what equal texts have in common.
-    """
-    keys, others = [fold_text(one.text) for one in examples], list(seen.values())
-    place_of = {key: place for place, key in enumerate(seen)}
-    found = [
-        f"`examples[{index}]`, with the label {show_label(examples[index].label)}, has nearly the text of "
-        f"{others[place].place}, with the label {show_label(others[place].label)}"
-        for index, place in list_alike(keys, list(seen))
-        if place < place_of[keys[index]] and others[place].label != examples[index].label
-    ]
-    advice = "a prompt may show both, so take out the one whose label is wrong"
-    return "; ".join([*found[:_MOST_FAULTS], advice]) if found else None
+    contradicting = [item for item in found if "row" in item][:_MOST_FAULTS]
+    if others := [item for item in found if "row" not in item][:_MOST_FAULTS]:
+        raise Unprocessable(join_details(others), errors=others)
+    if contradicting:
+        raise Conflict(join_details(contradicting), code="contradicting-example", errors=contradicting)
 
 
 def _find_faults(one: LabelledText, index: int, labels: Sequence[str], most: int) -> Iterator[ErrorItem]:
@@ -170,12 +141,13 @@ class PoolChange:
         found, pool = self._read()
         new = len(body.examples)
         if len(pool.rows) + new > MOST_ROWS:
-            raise PoolFull(
+            raise ContentTooLarge(
                 f"the pool has {len(pool.rows):,} rows, and with {new:,} more it would have more than {MOST_ROWS:,}; "
                 f"take rows out (DELETE /prompts/{self.change.name}/examples/{{row}}), or start a new selection from "
-                f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most"
+                f"all of them (POST /prompts/{self.change.name}/dataset), which takes {MOST_POOL_ROWS:,} at most",
+                code="pool-full",
             )
-        warning = check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
+        check_examples(body.examples, KnownRows.of(found, pool), self.change.services.settings)
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             first_row = pools.find_next_row(session, versioned)
@@ -185,7 +157,7 @@ class PoolChange:
             }
             return {**before, **added}
 
-        return self._write(found, alter, {"added": new, "taken_out": 0, "warning": warning}, body.note)
+        return self._write(found, alter, {"added": new, "taken_out": 0}, body.note)
 
     def take_out(self, row: int, note: str | None) -> PromptVersion:
         """Take a row out of the pool."""
@@ -193,18 +165,19 @@ class PoolChange:
         if row not in pool.places:
             raise NotFound("the pool of this name has no such row")
         if row in KnownRows.of(found, pool).shown:
-            raise ExampleInUse(
+            raise Conflict(
                 "the row is a support example, which prompts of this name show for every input; start a new selection "
-                "without it"
+                "without it",
+                code="example-in-use",
             )
         if len(pool.rows) == 1:
-            raise ExampleInUse("the row is the last one of the pool; add another one first")
+            raise Conflict("the row is the last one of the pool; add another one first", code="example-in-use")
 
         def alter(session: Session, versioned: VersionedPool, before: Changes) -> Changes:
             after = {number: one for number, one in before.items() if number != row}
             return {**after, row: None} if row < versioned.find_first_added(session) else after
 
-        return self._write(found, alter, {"added": 0, "taken_out": 1, "warning": None}, note)
+        return self._write(found, alter, {"added": 0, "taken_out": 1}, note)
 
     def _read(self) -> tuple[CurrentVersion, Pool]:
         """The current version, if the client may change it."""
@@ -214,7 +187,7 @@ class PoolChange:
             change.condition.check(repository.find_name(session, change.owner_id, change.name) or unknown)
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
-            raise NoPool(_NO_POOL)
+            raise Conflict(_NO_POOL, code="no-pool")
         return found, self.indexes.load(found.pool.source)
 
     def _write(self, found: CurrentVersion, alter: _Alter, about: Mapping[str, Any], note: str | None) -> PromptVersion:
@@ -241,7 +214,7 @@ def copy_examples(services: Services, owner_id: str, name: str) -> StoredDataset
     with services.database.session_scope() as session:
         found = PromptFinder(services, owner_id, name).read_current(session)
     if found.pool is None:
-        raise NoPool("the prompt has no pool; take the dataset of its selection")
+        raise Conflict("the prompt has no pool; take the dataset of its selection", code="no-pool")
     rows = KnownRows.of(found, found.pool.load()).rows
     with invalid_inputs():
         listed = [{"text": text, "label": label} for _, (text, label) in sorted(rows.items())]

@@ -1,27 +1,19 @@
 """Finds what production reads of a prompt: the content of its current version."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.answers.answers import Answers, ClassifierPart, FoundClassifier, Part, PromptPart, Version
-from app.errors import NoClassifier, NotFound
+from app.answers.answers import Answers, ClassifierPart, PromptPart, Version
+from app.errors import Conflict, NotFound
 from app.prompts.pools import VersionedPool, find_pool
-from app.prompts.schemas import NamedPrompts, NamedSupportExamples
 from app.store import prompts as repository
 from app.store.prompt_tables import PromptContent, PromptVersion
 from app.store.services import Services
 from lens_engine.classifier.classifier import Classifier, InputFormat
 
 _Found = TypeVar("_Found")
-
-
-class PromptAnswers(Answers):
-    """Answers that say of which version of which prompt they are."""
-
-    support_examples_type: ClassVar = NamedSupportExamples
-    prompts_type: ClassVar = NamedPrompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +29,8 @@ class CurrentVersion:
         return {"name": self.version.name, "version": self.version.version}
 
     @property
-    def answers(self) -> PromptAnswers:
-        return PromptAnswers(
+    def answers(self) -> Answers:
+        return Answers(
             Version(of_prompt=self.version.version),
             {"selection_id": self.version.selection_id or "", **self.about},
             PromptPart.model_validate(self.content.result),
@@ -52,7 +44,10 @@ class CurrentVersion:
 
     def get_classifier(self) -> Classifier:
         if self.content.classifier is None:
-            raise NoClassifier("the selection of this version made no classifier; promote one that has a classifier")
+            raise Conflict(
+                "the selection of this version made no classifier; promote one that has a classifier",
+                code="no-classifier",
+            )
         return Classifier.model_validate(self.content.classifier)
 
     def find_input(self) -> InputFormat | None:
@@ -73,16 +68,12 @@ class PromptFinder:
     def path(self) -> str:
         return f"/prompts/{self.name}"
 
-    def find_version(self, session: Session, _: Part) -> Version | None:
+    def find_version(self, session: Session) -> Version | None:
         version = repository.find_version(session, self.owner_id, self.name)
         return None if version is None else Version(of_prompt=version)
 
     def read(self, session: Session) -> Answers:
         return self.read_current(session).answers
-
-    def read_classifier(self, session: Session) -> FoundClassifier:
-        found = self.read_current(session)
-        return FoundClassifier(Version(of_prompt=found.version.version), found.get_classifier())
 
     def find_input(self, session: Session) -> InputFormat | None:
         return self.read_current(session).find_input()

@@ -1,6 +1,7 @@
 """What the routes of a prompt read of a request: its name, and under which condition it is changed."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request
@@ -35,12 +36,9 @@ NameDep = Annotated[str, Depends(get_name)]
 RowDep = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a row of the pool.")]
 
 
-async def find_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep) -> PromptFinder:
-    return PromptFinder(services, owner, name)
-
-
-PromptFinderDep = Annotated[PromptFinder, Depends(find_prompt)]
-"""Finds what the name in the path says."""
+async def find_prompt(request: Request, name: NameDep) -> None:
+    """Let routes that selections have too find what the name in the path says."""
+    request.state.make_finder = partial(PromptFinder, name=name)
 
 
 async def get_change(

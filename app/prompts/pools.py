@@ -71,8 +71,7 @@ def find_pool(services: Services, content: PromptContent, version: PromptVersion
 def copy_pool(session: Session, owner_id: str, name: str, selection_id: str, num_rows: int) -> str | None:
     """Copy the pool of a selection for a name, and return its digest; None if the selection has none.
 
-    Args:
-        num_rows: of the dataset of the selection.
+    `num_rows`: of the dataset of the selection.
     """
     digest = session.scalar(select(StoredPool.digest).where(StoredPool.job_id == selection_id))
     if digest is None:

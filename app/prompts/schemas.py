@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from app.answers.schemas import Rendered, SupportExamplesOut
 from app.web.validation import Incoming, Outgoing
 from lens_engine.types import HeadlineKind
 
@@ -104,9 +103,7 @@ class PromptVersionOut(PromptSummary):
     created_at: datetime = Field(description="Time of the change.")
     warning: str | None = Field(
         None,
-        description="Which rows that this version added are nearly the same as others with another label. Where the "
-        "answers come from the classifier, that examples do not change them, and how to go on. From version 9,000 on, "
-        "that a name has 10,000 versions at most, and how to go on. Else null.",
+        description="Where the answers come from the classifier: that examples do not change them, and how to go on.",
     )
 
 
@@ -122,17 +119,3 @@ class PromptHistory(Outgoing):
 
     items: list[PromptVersionOut] = Field(description="Versions, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
-
-
-class NamedSupportExamples(SupportExamplesOut):
-    """The support examples of the current version of a prompt."""
-
-    name: str = Field(description="The name.")
-    version: int = Field(description="Version of the name.")
-
-
-class NamedPrompts(Rendered):
-    """The prompts for each input, by the current version of a prompt."""
-
-    name: str = Field(description="The name.")
-    version: int = Field(description="Version of the name.")

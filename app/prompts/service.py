@@ -10,14 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.answers import results
 from app.answers.answers import ClassifierPart, PromptPart
-from app.errors import (
-    NotFound,
-    OwnerFull,
-    PreconditionFailed,
-    PreconditionRequired,
-    UnknownSelection,
-    UnknownVersion,
-)
+from app.errors import ContentTooLarge, NotFound, PreconditionFailed, PreconditionRequired, Unprocessable
 from app.prompts import pools
 from app.prompts.finding import known_prompt
 from app.prompts.pools import Changes
@@ -40,9 +33,6 @@ MOST_NAMES = 1000
 
 MOST_VERSIONS = 10_000
 """Number of versions that one name may have: the history is never cut."""
-
-WARNED_FROM = 9_000
-"""Number of versions from which on answers warn of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +76,9 @@ class Change:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:
-                raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
+                raise ContentTooLarge(
+                    f"you have {MOST_NAMES:,} names, and no more are allowed; delete one", code="owner-full"
+                )
             new = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
             before = pools.list_changes(session, self.owner_id, self.name, prompt.version)
@@ -97,15 +89,12 @@ class Change:
     def add(
         self, session: Session, prompt: Prompt, new: "NextVersion", before: Changes, note: str | None
     ) -> PromptVersion:
-        """Add a version of a locked prompt.
-
-        Args:
-            before: changes of the pool in the version before.
-        """
+        """Add a version of a locked prompt. `before`: changes of the pool in the version before."""
         if prompt.version >= MOST_VERSIONS:
-            raise OwnerFull(
+            raise ContentTooLarge(
                 f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name, and let "
-                "production read it"
+                "production read it",
+                code="owner-full",
             )
         pool_rows = pools.count_rows(session, prompt, new.content.pool_digest, new.changes)
         summary = {**new.summary, "pool_rows": pool_rows}
@@ -129,18 +118,20 @@ class Change:
         if body.version is not None:
             found = repository.find_content(session, self.owner_id, self.name, body.version)
             if found is None:
-                raise UnknownVersion.at("/version", "the name has no such version, or it was deleted since")
+                raise Unprocessable.at(
+                    "/version", "the name has no such version, or it was deleted since", code="unknown-version"
+                )
             version, content = found
             assert version.selection_id is not None
             changes = pools.list_changes(session, self.owner_id, self.name, body.version)
-            summary = {**version.summary, "added": 0, "taken_out": 0, "warning": None}
+            summary = {**version.summary, "added": 0, "taken_out": 0}
             return NextVersion(version.selection_id, summary, content, changes)
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> "NextVersion":
         selection = selections.find_locked(session, self.owner_id, selection_id)
         if selection is None:
-            raise UnknownSelection.at("/selection_id", "there is no selection with this id")
+            raise Unprocessable.at("/selection_id", "there is no selection with this id", code="unknown-selection")
         report = results.get_report(self.services, session, self.owner_id, selection_id)
         stored = session.get(StoredClassifier, selection_id)
         classifier = None if stored is None else stored.classifier
@@ -176,8 +167,7 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
 def present(version: PromptVersion) -> PromptVersionOut:
     """Build the API's view of a version."""
     own = {name: getattr(version, name) for name in _OF_VERSION}
-    warnings = (version.summary.get("warning"), _warn_of_classifier(version), _warn_of_last(version.version))
-    return PromptVersionOut(**own, **{**version.summary, "warning": "; ".join(filter(None, warnings)) or None})
+    return PromptVersionOut(**own, **version.summary, warning=_warn_of_classifier(version))
 
 
 def _warn_of_classifier(version: PromptVersion) -> str | None:
@@ -191,15 +181,6 @@ def _warn_of_classifier(version: PromptVersion) -> str | None:
     )
 
 
-def _warn_of_last(version: int) -> str | None:
-    if version < WARNED_FROM:
-        return None
-    return (
-        f"the name has {version:,} of at most {MOST_VERSIONS:,} versions; before the last one, PUT a new name that "
-        "says the same, and let production read the new name"
-    )
-
-
 def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool: str | None) -> str:
     return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
@@ -209,11 +190,7 @@ def summarise(
     classifier: ClassifierPart | Classifier | None,
     figures: Sequence[Mapping[str, Any]] | None,
 ) -> PromptSummary:
-    """What lists show of a result.
-
-    Args:
-        figures: of the row of its selection.
-    """
+    """What lists show of a result. `figures`: of the row of its selection."""
     answer, expected = result.answer_for(None), {one["kind"]: one["expected"] for one in figures or ()}
     head = None if classifier is None else classifier.head.kind
     own = expected.get("words" if head == "bag_of_words" else "classifier") if head else None

@@ -90,8 +90,7 @@ class FormBody:
     def parse_texts(self, limits: ParsingLimits, usual: InputFormat | None) -> ReadTexts | None:
         """The rows of a file of texts; None without the file.
 
-        Args:
-            usual: how the file was written that the classifier was made of; it is taken where this one does not tell.
+        `usual`: how the file was written that the classifier was made of; it is taken where this one does not tell.
         """
         if "texts" not in self.files:
             return None
@@ -131,8 +130,7 @@ def name_file(name: str) -> str | None:
 def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> ParsingLimits:
     """Limits of an upload according to the settings.
 
-    Args:
-        skips_unlabelled: whether any share of the rows may lack a label.
+    `skips_unlabelled`: whether any share of the rows may lack a label.
     """
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,

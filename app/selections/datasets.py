@@ -6,10 +6,9 @@ from typing import Any
 
 from cachetools import LRUCache
 from pydantic import Field
-from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.errors import Conflict, NotFound, Unprocessable
 from app.ids import is_id, path_of
 from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
 from app.selections.limits import invalid_inputs
@@ -22,7 +21,6 @@ from app.store.tables import Dataset
 from app.web.validation import Outgoing, read_model
 from lens_engine.files import ParsedDataset, parse_inline
 from lens_engine.model.local.model_files import CountTokens, find_token_counter
-from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
 
 
 class DatasetBody(RowsBody):
@@ -30,6 +28,13 @@ class DatasetBody(RowsBody):
 
     examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
     name: Name | None = Field(default=None, description="Display name.")
+
+
+class LabelRows(Outgoing):
+    """A label and its number of rows."""
+
+    label: str = Field(description="Label.")
+    rows: int = Field(description="Number of rows.")
 
 
 class DatasetOut(Outgoing):
@@ -55,12 +60,6 @@ class DatasetPage(Outgoing):
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
-class DatasetReportOut(DatasetReport):
-    """What is in a dataset, and its id."""
-
-    dataset_id: str = Field(description="Id of the dataset.")
-
-
 @dataclass(frozen=True, slots=True)
 class StoredDataset:
     """A dataset as JSON. `is_new`: this request stored it."""
@@ -79,7 +78,7 @@ def store(services: Services, owner_id: str, body: Body) -> StoredDataset:
 def keep_rows(
     session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
 ) -> StoredDataset:
-    """Store rows, unless equal ones are there already. Raises OwnerFull if the owner has too many bytes stored."""
+    """Store rows, unless equal ones are there. Raises ContentTooLarge if the owner has too many bytes stored."""
     found = repository.find_equal_dataset(session, owner_id, parsed)
     if found is None:
         check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))
@@ -88,23 +87,6 @@ def keep_rows(
     check_bytes(session, owner_id, settings)
     answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
     return StoredDataset(answer, is_new=found is None)
-
-
-def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
-    """Make the report on a dataset, and keep it: a dataset never changes. Raises NotFound as `find_report`."""
-    with services.database.session_scope() as session:
-        if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
-            return made  # while this one waited
-        dataset = get(session, owner_id, dataset_id)
-        rows, counts = repository.load_sample(session, dataset_id), dataset.label_counts
-    settings = services.settings
-    count_tokens = find_counter(settings, settings.default_model)
-    found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
-    report = found.model_dump(mode="json")
-    with services.database.session_scope() as session:
-        kept = {"default_model": settings.default_model, **report}
-        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(report=kept))
-    return report
 
 
 def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
@@ -128,16 +110,6 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
     return found
 
 
-def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
-    """Return the report on a dataset, if it was made already with the tokens of the default model.
-
-    Raises NotFound if the owner has no dataset with this id.
-    """
-    dataset = get(session, owner_id, dataset_id)
-    kept = dict(dataset.report or {})
-    return kept if kept.pop("default_model", None) == settings.default_model else None
-
-
 _counters = LRUCache[str, CountTokens](maxsize=2)
 """Of the models that were asked for last. A tokenizer takes 80 MiB while it is read, and seconds."""
 
@@ -154,12 +126,12 @@ def find_counter(settings: Settings, model: str) -> CountTokens | None:
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:
-    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and DatasetInUse if a job uses it."""
+    """Delete a dataset. Raises NotFound if the owner has no dataset with this id and Conflict if a job uses it."""
     get(session, owner_id, dataset_id)
     if not repository.delete_dataset(session, owner_id, dataset_id):
         job = repository.find_user(session, dataset_id)
         what = "a job uses the dataset" if job is None else f"{path_of(job.id)} uses the dataset"
-        raise DatasetInUse(f"{what}; delete what uses it first")
+        raise Conflict(f"{what}; delete what uses it first", code="dataset-in-use")
 
 
 def present(dataset: Dataset) -> DatasetOut:

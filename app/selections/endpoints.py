@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
 
-from app.ids import encode_cursor, path_of
+from app.ids import path_of
 from app.selections import schemas, service, submission
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
 from app.selections.receiving import KeyDep, Upload, receive
@@ -88,8 +88,9 @@ def submit_selection(
 )
 def list_selections(services: ServicesDep, owner: OwnerDep, page: PageDep, status: StatusParameter = None) -> Response:
     """List your selections, newest first."""
-    found = service.list_page(services, owner, page, status)
-    shown = schemas.SelectionPage(items=[schemas.summarise(one) for one in found.jobs], next=found.next)
+    of_status = () if status is None else (Job.status == status,)
+    jobs, cursor = service.list_page(services, owner, page, *of_status)
+    shown = schemas.SelectionPage(items=[schemas.summarise(one) for one in jobs], next=cursor)
     # FastAPI would validate every item again.
     return Response(shown.model_dump_json(), media_type="application/json")
 
@@ -132,11 +133,8 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     """List the events of a selection, oldest first."""
     service.get(session, owner, selection_id)
     after = read_last_number(page.last_id, _MOST_DIGITS, "cursor", "events") or 0
-    found = service.list_events(session, selection_id, after, page.limit)
-    items = [schemas.EventOut.model_validate(event) for event in found[: page.limit]]
-    last_id = str(items[-1].id) if items else page.last_id
-    follow = None if last_id is None else encode_cursor(last_id)
-    return schemas.EventPage(items=items, next=follow if len(found) > page.limit else None, follow=follow)
+    found, cursor = page.cut(service.list_events(session, selection_id, after, page.limit), lambda one: one.id)
+    return schemas.EventPage(items=list(map(schemas.EventOut.model_validate, found)), next=cursor)
 
 
 @router.post(

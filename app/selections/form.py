@@ -151,11 +151,7 @@ async def parse_form(request: Request, folder: Path | None) -> FormData:
 
 
 async def read_parts(form: FormData, known: Sequence[str]) -> FormBody:
-    """The body that a form is.
-
-    Args:
-        known: names of the parts that it may have.
-    """
+    """The body that a form is. `known`: names of the parts that it may have."""
     for name, _ in form.multi_items():
         if name not in known:
             *others, last = known

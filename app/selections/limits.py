@@ -7,7 +7,7 @@ is refused if it takes more pairs, or costs more by a first estimate.
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
-from app.errors import ErrorItem, RefusedInput, UnknownModelName, Unprocessable, point
+from app.errors import ErrorItem, RefusedInput, Unprocessable, point
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import BudgetOptions, SelectionConfig
@@ -82,14 +82,15 @@ _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
 def check_model_name(name: str | None, settings: Settings) -> str:
     """The name of an offered model; the default for None.
 
-    Raises UnknownModelName if the service does not offer the model.
+    Raises Unprocessable if the service does not offer the model.
     """
     model = name if name is not None else settings.default_model
     if model not in settings.allowed_models and model not in settings.endpoints:
-        raise UnknownModelName.at(
+        raise Unprocessable.at(
             "/spec/model",
             f"this model is not offered; choose one of {', '.join(settings.offered_models)}. The operator can offer "
             "other models with open weights (setting LENS_ALLOWED_MODELS), and models behind servers (LENS_ENDPOINTS)",
+            code="unknown-model",
         )
     return model
 

@@ -80,8 +80,7 @@ def describe_form(
 ) -> dict[str, Any]:
     """The schema of a form by its name: its files, the spec, and how the files are read.
 
-    Args:
-        files: schemas of the files. Texts alone have no column of labels.
+    `files`: schemas of the files. Texts alone have no column of labels.
     """
     reading = {part: one for part, one in READING_PARTS.items() if "texts" not in files or part != "label_column"}
     schema = {

@@ -21,7 +21,6 @@ from sqlalchemy.exc import StatementError
 from structlog.contextvars import get_contextvars
 
 from app.errors import NO_SPACE, REPEAT, STOPPING, AppError, Unavailable, Unprocessable, make_internal_error
-from app.lean_imports import leave_pandas_out
 from app.logs import begin_context, configure_logging, summarize
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, create_database
@@ -142,7 +141,6 @@ def _begin(settings: Settings) -> None:
     os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would have the rows of a submission
     threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()
-    leave_pandas_out()
     configure_logging(settings.log_level, settings.log_format)
     _services = Services(settings, create_database(settings, pool_size=1), JobQueue(settings))
 

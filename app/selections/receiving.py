@@ -1,7 +1,6 @@
 """Receives the body of a submission, waits for a place to work on it, and does the work: here, or in the reader."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -14,7 +13,7 @@ from pydantic import AfterValidator
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 
-from app.errors import STOPPING, Busy, Unavailable
+from app.errors import STOPPING, Unavailable
 from app.selections.bodies import Body, FormBody, JsonBody, JsonFile, parse_body
 from app.selections.form import arriving, open_upload, parse_form, read_parts
 from app.selections.reader import Reader, bounded
@@ -30,8 +29,6 @@ class Admission:
 
     def __init__(self, num_places: int, num_waiting: int, sole_owner: str | None = None) -> None:
         """`sole_owner`: may have all places; every other owner has half of them at most."""
-        self.note_wait: Callable[[float], None] = lambda _: None
-        """Takes how long each large one waited (seconds)."""
         self._sole_owner = sole_owner
         self._places, self._large_place = asyncio.Semaphore(num_places), asyncio.Lock()
         self._most_large, self._num_large = max(1, num_waiting), 0
@@ -51,12 +48,13 @@ class Admission:
     def admit(self, owner_id: str) -> Iterator[None]:
         """Admit one submission until the block ends. Enter the block before the body is read.
 
-        Raises Busy if as many as allowed are admitted already, of all owners or of this one.
+        Raises Unavailable if as many as allowed are admitted already, of all owners or of this one.
         """
         most = self._most if owner_id == self._sole_owner else -(-self._most // 2)
         if self.num_admitted >= self._most or self._admitted[owner_id] >= most:
-            raise Busy(
-                "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
+            raise Unavailable(
+                "too many submissions arrive at once, and nothing of this one was read; repeat the request later",
+                code="busy",
             )
         self._admitted[owner_id] += 1
         try:
@@ -71,19 +69,20 @@ class Admission:
 
         Large ones are done in one process, one after another; small ones do not wait for them. Enter the block after
         the body was read, so that a slow client holds no place.
-        Raises Busy if as many large ones wait as may.
+        Raises Unavailable if as many large ones wait as may.
         """
         if not is_large:
             async with self._places:
                 yield
             return
         if self._num_large >= self._most_large:
-            raise Busy("too many large submissions wait, and nothing of this one was stored; repeat the request later")
+            raise Unavailable(
+                "too many large submissions wait, and nothing of this one was stored; repeat the request later",
+                code="busy",
+            )
         self._num_large += 1
-        began = time.monotonic()
         try:
             async with self._large_place:
-                self.note_wait(time.monotonic() - began)
                 yield
         finally:
             self._num_large -= 1
@@ -152,7 +151,7 @@ def receive(*parts: str) -> Any:
 async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) -> AsyncIterator[Upload]:
     """Wait for a place to work on a body of this size, and hold it. The caller was admitted.
 
-    Raises Busy if too much large work waits.
+    Raises Unavailable if too much large work waits.
     """
     state, owner_id = request.app.state, request.state.owner_id
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)

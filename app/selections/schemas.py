@@ -168,10 +168,6 @@ class EventPage(Outgoing):
 
     items: list[EventOut] = Field(description="Events, oldest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
-    follow: str | None = Field(
-        description="Cursor after the last event of this page, on the last page too: sent later as `cursor`, it gives "
-        "the events since then."
-    )
 
 
 class ResultOut(SelectionResult):

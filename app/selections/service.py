@@ -1,7 +1,6 @@
 """Decisions about selections, and their SQL. HTTP is in the endpoints."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Row, func, select, update
@@ -9,16 +8,7 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
-from app.errors import (
-    AlreadyFinished,
-    InvalidCursor,
-    NoResult,
-    NotCancelled,
-    NotFailed,
-    NotFinished,
-    NotFound,
-    StillRunning,
-)
+from app.errors import BadRequest, Conflict, NoResult, NotFinished, NotFound
 from app.ids import SELECTION, path_of
 from app.lifecycle import claims
 from app.lifecycle.endings import resume_cancelled, retry_failed
@@ -35,58 +25,26 @@ _Found = TypeVar("_Found")
 _CODES_OF_INPUT = frozenset(kind.code for kind in InvalidInput.__subclasses__())
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionList:
-    """One page of selections, newest first, with the columns of their summaries; `next` is the cursor of the next."""
-
-    jobs: Sequence[Row[Any]]
-    next: str | None
-
-
 def list_page(
-    services: Services,
-    owner_id: str,
-    page: Page,
-    status: Status | None = None,
-    *filters: ColumnElement[bool],
-    more: Sequence[str] = (),
-) -> SelectionList:
-    """Read a page of an owner's selections.
-
-    Args:
-        more: names of columns beside those of a summary.
-    """
-    if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
-        raise InvalidCursor("the cursor does not belong to a list of selections")
-    older = () if page.last_id is None else (Job.id < page.last_id,)
-    of_status = () if status is None else (Job.status == status,)
-    names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
-    with services.database.session_scope() as session:
-        found = list_summaries(session, owner_id, names, page.limit, *filters, *older, *of_status)
-    return SelectionList(*page.cut(found, lambda one: one.id))
-
-
-def list_summaries(
-    session: Session,
-    owner_id: str,
-    names: Iterable[str],
-    limit: int,
-    *filters: ColumnElement[bool],
-    first: ColumnElement[Any] | None = None,
-) -> Sequence[Row[Any]]:
-    """Return up to `limit` + 1 jobs, newest first. The extra one shows that there is a next page.
+    services: Services, owner_id: str, page: Page, *filters: ColumnElement[bool], more: Sequence[str] = ()
+) -> tuple[Sequence[Row[Any]], str | None]:
+    """One page of an owner's selections, newest first, with the columns of their summaries, and the cursor of the next.
 
     Specs, warnings and single errors are not read: of two hundred selections they may have 70 MB.
 
-    Args:
-        names: of the columns that are read.
-        first: an order above that of age.
+    `more`: names of columns beside those of a summary.
     """
+    if page.last_id is not None and not page.last_id.startswith(f"{SELECTION}_"):
+        raise BadRequest("the cursor does not belong to a list of selections", code="invalid-cursor")
+    names = [name for name in (*SelectionSummary.model_fields, *more) if name in Job.__table__.columns]
     brief = {"error": Job.error.op("-", return_type=JSONB)("errors").label("error")}
     columns = [brief.get(name, getattr(Job, name)) for name in names]
     statement = select(*columns).where(Job.owner_id == owner_id, *filters)
-    order = (Job.id.desc(),) if first is None else (first, Job.id.desc())
-    return session.execute(statement.order_by(*order).limit(limit + 1)).all()
+    if page.last_id is not None:
+        statement = statement.where(Job.id < page.last_id)
+    with services.database.session_scope() as session:
+        found = session.execute(statement.order_by(Job.id.desc()).limit(page.limit + 1)).all()
+    return page.cut(found, lambda one: one.id)
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Job:
@@ -151,11 +109,11 @@ def cancel(session: Session, owner_id: str, selection_id: str) -> tuple[Job, boo
     """Cancel a queued selection, or request the stop of a running one. The flag is True if this call did so.
 
     A selection that was queued again keeps the best so far of its checkpoint.
-    Raises AlreadyFinished if the selection has succeeded or failed.
+    Raises Conflict if the selection has succeeded or failed.
     """
     job = _lock(session, owner_id, selection_id)
     if job.status in {Status.SUCCEEDED, Status.FAILED}:
-        raise AlreadyFinished(f"the selection has {job.status}; there is nothing to cancel")
+        raise Conflict(f"the selection has {job.status}; there is nothing to cancel", code="already-finished")
     has_changed = job.status in {Status.QUEUED, Status.RUNNING}
     if has_changed:
         requested = update(Job).where(Job.id == selection_id).values(cancel_requested_at=func.now())
@@ -171,12 +129,14 @@ def cancel(session: Session, owner_id: str, selection_id: str) -> tuple[Job, boo
 def retry(services: Services, session: Session, owner_id: str, selection_id: str) -> Job:
     """Queue a failed selection again. The caller enqueues it.
 
-    Raises NotFailed if the selection has not failed and TooManyJobs if the owner has too many jobs under way.
+    Raises Conflict if the selection has not failed and TooManyRequests if the owner has too many jobs under way.
     """
     hold_quota(session, owner_id, services.settings)
     job = _lock(session, owner_id, selection_id)
     if job.status != Status.FAILED:
-        raise NotFailed(f"the selection is {job.status}; only a failed one can be retried{say_again(job)}")
+        raise Conflict(
+            f"the selection is {job.status}; only a failed one can be retried{say_again(job)}", code="not-failed"
+        )
     retry_failed(session, job)
     return job
 
@@ -188,7 +148,9 @@ def resume(services: Services, session: Session, owner_id: str, selection_id: st
     if job.status in {Status.QUEUED, Status.RUNNING}:
         return job, False
     if job.status != Status.CANCELLED:
-        raise NotCancelled(f"the selection is {job.status}; only a cancelled one can be resumed{say_again(job)}")
+        raise Conflict(
+            f"the selection is {job.status}; only a cancelled one can be resumed{say_again(job)}", code="not-cancelled"
+        )
     resume_cancelled(session, job)
     return job, True
 
@@ -196,14 +158,14 @@ def resume(services: Services, session: Session, owner_id: str, selection_id: st
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
     """Delete an ended selection and those of its datasets that no other selection uses.
 
-    Raises StillRunning if the selection has not ended.
+    Raises Conflict if the selection has not ended.
     """
     job = get(session, owner_id, selection_id)
     datasets = [id_ for id_ in (job.dataset_id, job.test_dataset_id) if id_ is not None]
     has_ended = Job.status.in_([status.value for status in TERMINAL])
     deleting = delete_from(Job).where(*is_own(owner_id, selection_id), has_ended)
     if session.scalar(deleting.returning(Job.id)) is None:
-        raise StillRunning(f"the selection is {job.status}; cancel it and wait until it has ended")
+        raise Conflict(f"the selection is {job.status}; cancel it and wait until it has ended", code="still-running")
     delete_unused_datasets(session, owner_id, datasets)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 from structlog.contextvars import get_contextvars
 
-from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch, UnknownDataset, Unprocessable
+from app.errors import BadRequest, Conflict, Unprocessable
 from app.ids import SELECTION, new_id
 from app.lifecycle.spec import StoredSpec
 from app.selections.bodies import Body, FormBody, name_columns, parsing_limits
@@ -61,12 +61,14 @@ class RequestKey:
 
 
 def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    """The answer that the key has got, as it was sent. Raises IdempotencyMismatch if it was for a different body."""
+    """The answer that the key has got, as it was sent. Raises Unprocessable if it was for a different body."""
     found = session.execute(_FIND, {"owner_id": request.owner_id, "key": request.key}).one_or_none()
     if found is None:
         return None
     if found.body_sha256 != request.body_sha256:
-        raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
+        raise Unprocessable(
+            "this Idempotency-Key was used with a different body; use a new key", code="idempotency-mismatch"
+        )
     answer: dict[str, Any] = found.answer
     return answer
 
@@ -74,12 +76,13 @@ def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
 def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
     """As `find_answer`, and lock the key until the transaction ends.
 
-    Raises IdempotencyInFlight if another request holds the lock.
+    Raises Conflict if another request holds the lock.
     """
     if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
-        raise IdempotencyInFlight(
+        raise Conflict(
             "another request with this Idempotency-Key is in progress; repeat the request later",
             headers={"Retry-After": "1"},
+            code="idempotency-in-flight",
         )
     return find_answer(session, request)
 
@@ -109,7 +112,7 @@ Labelled = ParsedDataset | KnownDataset
 def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
     """A dataset of labelled texts that the field of a body names.
 
-    Raises UnknownDataset if the owner has no such dataset.
+    Raises Unprocessable if the owner has no such dataset.
     """
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
@@ -120,10 +123,12 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
     """Lock a dataset that the field of a body names against deletion.
 
-    Raises UnknownDataset if the owner has no such dataset.
+    Raises Unprocessable if the owner has no such dataset.
     """
     if not owns_dataset(session, owner_id, dataset_id):
-        raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")
+        raise Unprocessable.at(
+            f"/{field}", "there is no dataset of labelled texts with this id", code="unknown-dataset"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +166,7 @@ def check_selection(services: Services, owner_id: str, body: Body) -> NewSelecti
 def read_files(form: FormBody, settings: Settings, *, skips_unlabelled: bool) -> tuple[Labelled, Labelled | None]:
     """Read the file of the dataset, and that of the test rows with the same columns if there is one.
 
-    Args:
-        skips_unlabelled: whether any share of the rows may lack a label.
+    `skips_unlabelled`: whether any share of the rows may lack a label.
     """
     if "dataset" not in form.files:
         raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")

@@ -6,10 +6,10 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from cachetools import TTLCache
 from sqlalchemy import exists, func, insert, literal, or_, select, update
@@ -70,11 +70,10 @@ class KeyLookup:
 
     def __init__(self, database: Database, lifetime_seconds: float) -> None:
         self._database = database
-        # Threads of its own, and few: a flood of unknown keys must not take those of the requests, nor the connections.
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="lens-keys")
+        # Few threads: a flood of unknown keys must not take those of the requests, nor the connections.
+        self._threads = ThreadPoolExecutor(2, "lens-keys")
         self._live: TTLCache[str, LiveKey | None] = TTLCache(_MOST_REMEMBERED, lifetime_seconds)
         self._has_keys: TTLCache[str, bool] = TTLCache(1, lifetime_seconds)
-        self._asking: dict[str, Future[Any]] = {}
 
     async def find_key(self, key: str) -> LiveKey | None:
         """Return a live key, or None. Raises Unavailable if Postgres does not answer."""
@@ -89,20 +88,15 @@ class KeyLookup:
         self._threads.shutdown(cancel_futures=True)
 
     async def _remember(self, answers: TTLCache[str, T], question: str, find: Callable[[str], T]) -> T:
-        """The answer from the cache, or from one query, however many requests wait for it."""
+        """The answer from the cache, or from a query."""
         known = answers.get(question, _UNKNOWN)  # asked once: the answer may expire between two looks
         if known is not _UNKNOWN:
             return cast(T, known)
-        asking = self._asking.get(question)
-        if asking is None:
-            asking = self._asking[question] = self._threads.submit(find, question)
-            asking.add_done_callback(lambda _: self._asking.pop(question, None))
-        waiting = asyncio.wrap_future(asking)
-        waiting.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio reports an error not looked at
-        await asyncio.wait({waiting}, timeout=_PATIENCE_SECONDS)
-        if not waiting.done():
-            raise Unavailable(_AWAY)
-        found: T = waiting.result()
+        asking = asyncio.get_running_loop().run_in_executor(self._threads, find, question)
+        try:
+            found = await asyncio.wait_for(asking, _PATIENCE_SECONDS)
+        except TimeoutError as error:
+            raise Unavailable(_AWAY) from error
         answers[question] = found
         return found
 

@@ -29,10 +29,6 @@ class PromptVersion(Base):
     """One change of a name, with what lists show. No row is ever changed."""
 
     __tablename__ = "prompt_versions"
-    __table_args__ = (
-        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        sa.CheckConstraint("(selection_id IS NULL) = (digest IS NULL)", name="deletion_has_neither"),
-    )
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
@@ -49,7 +45,6 @@ class PromptContent(Base):
     """What production reads of a version, copied from a result. Versions with equal content share it."""
 
     __tablename__ = "prompt_contents"
-    __table_args__ = (sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
@@ -63,10 +58,6 @@ class PromptEvaluation(Base):
     """The figures of a version on labelled rows that its owner had judged. They stay when the rows are gone."""
 
     __tablename__ = "prompt_evaluations"
-    __table_args__ = (
-        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        sa.Index(None, "owner_id", "name", "id"),
-    )
 
     id: Mapped[int] = mapped_column(sa.BigInteger, sa.Identity(always=True), primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
@@ -82,7 +73,7 @@ class StoredPool(Base):
 
     __tablename__ = "pools"
 
-    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, primary_key=True)
     digest: Mapped[str] = mapped_column(sa.String(64))
     num_rows: Mapped[int] = mapped_column(sa.Integer)
     data: Mapped[bytes] = mapped_column(sa.LargeBinary)  #: as `PackedPool` has it
@@ -92,7 +83,6 @@ class PromptPool(Base):
     """A copy of a pool for the versions of a name. `PromptContent.pool_digest` names it."""
 
     __tablename__ = "prompt_pools"
-    __table_args__ = (sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)
@@ -107,10 +97,6 @@ class PromptExample(Base):
     """How the pool of some versions differs from the copy: a row that was added, or without text one taken out."""
 
     __tablename__ = "prompt_examples"
-    __table_args__ = (
-        sa.ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
-        sa.CheckConstraint("(text IS NULL) = (label IS NULL)", name="text_has_label"),
-    )
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     name: Mapped[str] = mapped_column(NameText, primary_key=True)

@@ -9,12 +9,11 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from pydantic import BaseModel, Field, ValidationError
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -25,73 +24,8 @@ from rq.worker_registration import get_keys
 
 from app.settings import Settings
 
-REDIS_FIELD = "lens_device"
-"""Field of the worker's hash in Redis. RQ writes the other fields, and lets the hash expire with the worker."""
-
-
-class WorkerDevice(BaseModel):
-    """What one worker computes on."""
-
-    device: str = Field(description="Device as torch names it.", examples=["cuda:0"])
-    name: str = Field(description="Name of the GPU or of the processor.", examples=["NVIDIA H200"])
-    memory_bytes: int | None = Field(
-        None, description="Memory of the GPU (bytes); null on a processor.", examples=[150_109_880_320]
-    )
-    number_format: str | None = Field(
-        None,
-        description="Number format that the worker tries first; null if it depends on the model.",
-        examples=["bfloat16"],
-    )
-
-
-PAUSE_SECONDS = 5.0
-
-
-class Pause:
-    """Whether a store failed in the last seconds. Threads may share it."""
-
-    def __init__(self, seconds: float = PAUSE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._until = -math.inf
-
-    def begin(self) -> None:
-        self._until = self._clock() + self._seconds
-
-    def end(self) -> None:
-        self._until = -math.inf
-
-    @property
-    def is_on(self) -> bool:
-        return self._clock() < self._until
-
-
-_FRESH_SECONDS = 5.0
-
-
-class WorkerCount:
-    """Asks Redis every few seconds at most, in one thread at a time. Other threads get the number of before."""
-
-    def __init__(self, ask: Callable[[], Mapping[str, int]], clock: Callable[[], float] = time.monotonic) -> None:
-        """`ask`: asks Redis; raises RedisError."""
-        self._ask = ask
-        self._clock = clock
-        self._asking = threading.Lock()
-        self._asked_at = -math.inf
-        self._found: Mapping[str, int] | None = None
-
-    def get(self) -> Mapping[str, int] | None:
-        """Return the number of workers by queue; None if Redis did not answer, or was not asked yet."""
-        if self._clock() - self._asked_at >= _FRESH_SECONDS and self._asking.acquire(blocking=False):
-            try:
-                self._found = self._ask()
-            except RedisError:
-                self._found = None
-            finally:
-                self._asked_at = self._clock()
-                self._asking.release()
-        return self._found
-
+_PAUSE_SECONDS, _FRESH_SECONDS = 5.0, 5.0
+"""For which Redis is not asked after it did not answer, and for which a number of workers is repeated."""
 
 RUN_JOB = "worker.jobs.run_job"
 """Name of the job function. The API process never imports the worker."""
@@ -131,8 +65,9 @@ class JobQueue:
             socket_timeout=_GLANCE_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        self._workers = WorkerCount(lambda: self._find_workers(self._glancing_redis))
-        self._pause = Pause()
+        self._paused_until = self._asked_at = -math.inf
+        self._asking = threading.Lock()
+        self._counts: Mapping[str, int] | None = None
         self._moving = dict[str, set[bytes | str]]()  #: ids that were between the lists at the last sweep, by queue
 
     def _make_queues(self, connection: Redis) -> dict[str, Queue]:
@@ -144,7 +79,7 @@ class JobQueue:
 
         For some seconds after Redis did not answer, it is not asked, so that requests do not wait one after another.
         """
-        if self._pause.is_on:
+        if time.monotonic() < self._paused_until:
             return
         queue = self._queues[self._settings.queue_of(job_id.model)]
         try:
@@ -152,7 +87,7 @@ class JobQueue:
         except DuplicateJobError:
             return
         except RedisError as error:
-            self._pause.begin()
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
             _log.warning(
                 "Redis does not answer; the sweep will enqueue %s (%s)",
                 job_id.job_id,
@@ -197,24 +132,19 @@ class JobQueue:
         """Check that Redis answers. Raises RedisError if Redis does not answer within one second."""
         self._redis.ping()
 
-    def list_devices(self) -> list[WorkerDevice]:
-        """The device of each worker that is registered, by name. A worker that died may be listed for some minutes.
-
-        Raises RedisError if Redis does not answer.
-        """
-        with self._redis.pipeline(transaction=False) as pipeline:
-            for key in {key for queue in self._queues.values() for key in get_keys(queue=queue)}:
-                pipeline.hget(key, REDIS_FIELD)
-            found = pipeline.execute()
-        devices = [device for text in found if (device := _parse_device(text)) is not None]
-        return sorted(devices, key=lambda device: (device.name, device.device))
-
     def count_workers(self) -> Mapping[str, int] | None:
         """The number of living workers of each queue, of some seconds ago; None if Redis does not answer.
 
         A worker that was killed counts for up to two minutes. The call takes a fraction of a second at most.
         """
-        return self._workers.get()
+        with self._asking:
+            if time.monotonic() - self._asked_at >= _FRESH_SECONDS:
+                try:
+                    self._counts = self._find_workers(self._glancing_redis)
+                except RedisError:
+                    self._counts = None
+                self._asked_at = time.monotonic()
+            return self._counts
 
     def find_workers(self) -> dict[str, int]:
         """As `count_workers`, of now. Raises RedisError if Redis does not answer."""
@@ -227,11 +157,3 @@ class JobQueue:
     def close(self) -> None:
         self._redis.close()
         self._glancing_redis.close()
-
-
-def _parse_device(text: bytes | None) -> WorkerDevice | None:
-    """None for a worker that has expired, or whose entry cannot be read: it costs nobody the readiness."""
-    try:
-        return None if text is None else WorkerDevice.model_validate_json(text)
-    except ValidationError:
-        return None

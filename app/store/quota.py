@@ -1,6 +1,6 @@
 """What one owner may have: jobs that are queued or running, and bytes of all that is stored.
 
-What counts is what the query in docs/operations.md shows.
+What counts is what docs/owners.sql shows.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.errors import OwnerFull, TooManyJobs
+from app.errors import ContentTooLarge, TooManyRequests
 from app.settings import Settings
 from app.store.datasets import ROW_BYTES
 from app.store.prompt_tables import PromptContent, PromptExample, PromptPool, StoredPool
@@ -23,7 +23,7 @@ def count_stored(session: Session, owner_id: str) -> int:
 def _queries() -> list[tuple[Any, InstrumentedAttribute[str]]]:
     """Statements of bytes, each with the column of the owner."""
     size = func.pg_column_size
-    rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + func.coalesce(size(Dataset.report), 0)
+    rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows
     named = size(PromptContent.result) + func.coalesce(size(PromptContent.classifier), 0)
     added = func.coalesce(func.octet_length(PromptExample.text) + func.octet_length(PromptExample.label), 0) + ROW_BYTES
     return [
@@ -51,7 +51,7 @@ _RETRY_AFTER_SECONDS = 30
 def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     """Refuse one more job than the owner may have under way. Cheap, and two requests at once may both pass.
 
-    Raises TooManyJobs if the owner has as many as the settings allow.
+    Raises TooManyRequests if the owner has as many as the settings allow.
     """
     most = settings.max_selections
     if most is None:
@@ -59,17 +59,18 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     under_way = select(literal(1)).where(Job.owner_id == owner_id, Job.status.in_(UNDER_WAY))
     count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
     if (count or 0) >= most:
-        raise TooManyJobs(
+        raise TooManyRequests(
             f"{most:,} of your jobs are queued or running, the most that this service allows at once; wait until "
             "one has ended, or cancel one",
             headers={"Retry-After": str(_RETRY_AFTER_SECONDS)},
+            code="too-many-selections",
         )
 
 
 def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
     """As `check_quota`, and keep other requests of this owner waiting until the transaction ends.
 
-    Raises TooManyJobs if the owner has as many as the settings allow.
+    Raises TooManyRequests if the owner has as many as the settings allow.
     """
     lock_owner(session, owner_id, settings)
     check_quota(session, owner_id, settings)
@@ -95,7 +96,8 @@ def check_bytes(session: Session, owner_id: str, settings: Settings, added: int 
         return
     stored = count_stored(session, owner_id) + added
     if stored > most:
-        raise OwnerFull(
+        raise ContentTooLarge(
             f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections, "
-            "datasets and names that you no longer need"
+            "datasets and names that you no longer need",
+            code="owner-full",
         )

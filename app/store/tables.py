@@ -1,4 +1,7 @@
-"""Tables, but for those of names (`app/store/prompt_tables.py`). All times come from the database's clock."""
+"""Columns of the tables, but for those of names (`app/store/prompt_tables.py`). All times are of the database's clock.
+
+Constraints and indexes stand in `migrations/versions/` alone.
+"""
 
 from datetime import datetime
 from enum import StrEnum
@@ -48,29 +51,13 @@ OwnerText = sa.String(100)
 
 
 class Base(DeclarativeBase):
-    """Base of all tables, with one naming convention for constraints and indexes."""
-
-    metadata = sa.MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
+    """Base of all tables."""
 
 
 class Dataset(Base):
     """One uploaded set of texts. Its rows are in the table `examples`."""
 
     __tablename__ = "datasets"
-    __table_args__ = (
-        sa.CheckConstraint("num_rows > 0", name="not_empty"),
-        sa.CheckConstraint("format IN ('csv', 'jsonl', 'json', 'text', 'workbook', 'inline')", name="format_known"),
-        sa.Index(None, "owner_id", "id"),
-        sa.Index(None, "owner_id", "sha256"),
-    )
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
@@ -85,7 +72,6 @@ class Dataset(Base):
     """Columns and dialect of the file; null for rows that were in no file."""
     is_kept: Mapped[bool] = mapped_column(server_default=sa.false())
     """Whether the owner stored it by itself, so that it stays when no job uses it."""
-    report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
     created_at: Mapped[CreatedAt]
 
 
@@ -93,16 +79,11 @@ class Example(Base):
     """One row of a dataset. `row` is the number of the data row in the upload, counted from 0."""
 
     __tablename__ = "examples"
-    __table_args__ = (sa.CheckConstraint("row >= 0", name="row_not_negative"),)
 
-    dataset_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    dataset_id: Mapped[str] = mapped_column(IdText, primary_key=True)
     row: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)
     text: Mapped[str] = mapped_column(sa.Text)
     label: Mapped[str] = mapped_column(sa.Text)
-
-
-_STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'filter', 'search', 'judge', 'fit', 'test'"
 
 
 class Job(Base):
@@ -112,28 +93,12 @@ class Job(Base):
     """
 
     __tablename__ = "jobs"
-    __table_args__ = (
-        sa.CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
-        sa.CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
-        sa.CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
-        sa.CheckConstraint(
-            "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
-        ),
-        sa.CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
-        sa.Index(None, "owner_id", "id"),
-        sa.Index(None, "owner_id", "status", "id"),
-        sa.Index("ix_jobs_in_queue", "created_at", "id", postgresql_where=sa.text("status = 'queued'")),
-        # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
-        sa.Index("ix_jobs_held", "id", postgresql_where=sa.text("status IN ('running', 'cancelling')")),
-        sa.Index(None, "dataset_id"),
-        sa.Index(None, "test_dataset_id"),
-    )
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
     name: Mapped[str | None] = mapped_column(sa.String(200))
-    dataset_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("datasets.id"))
-    test_dataset_id: Mapped[str | None] = mapped_column(IdText, sa.ForeignKey("datasets.id"))
+    dataset_id: Mapped[str] = mapped_column(IdText)
+    test_dataset_id: Mapped[str | None] = mapped_column(IdText)
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     model: Mapped[str | None] = mapped_column(sa.Text, sa.Computed("spec ->> 'model'::text", persisted=True))
     """Of the spec. Claims, sweeps and polls read it of each job that waits, and a spec may have megabytes."""
@@ -174,10 +139,9 @@ class Event(Base):
     """One event. Ids increase in order of insertion."""
 
     __tablename__ = "events"
-    __table_args__ = (sa.Index(None, "job_id", "id"),)
 
     id: Mapped[int] = mapped_column(sa.BigInteger, sa.Identity(always=True), primary_key=True)
-    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"))
+    job_id: Mapped[str] = mapped_column(IdText)
     at: Mapped[CreatedAt]
     type: Mapped[str] = mapped_column(sa.String(30))
     data: Mapped[dict[str, Any]] = mapped_column(JSONB)
@@ -192,7 +156,7 @@ class StoredCheckpoint(Base):
 
     __tablename__ = "checkpoints"
 
-    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, primary_key=True)
     attempt: Mapped[int] = mapped_column(sa.Integer)
     phase: Mapped[str] = mapped_column(sa.String(20))
     step: Mapped[int] = mapped_column(sa.Integer)
@@ -206,7 +170,7 @@ class Report(Base):
 
     __tablename__ = "reports"
 
-    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, primary_key=True)
     result: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
@@ -216,7 +180,7 @@ class StoredClassifier(Base):
 
     __tablename__ = "classifiers"
 
-    job_id: Mapped[str] = mapped_column(IdText, sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(IdText, primary_key=True)
     classifier: Mapped[dict[str, Any]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
@@ -230,7 +194,7 @@ class ApiKey(Base):
     owner_id: Mapped[str] = mapped_column(OwnerText)
     name: Mapped[str] = mapped_column(sa.String(100))
     prefix: Mapped[str] = mapped_column(sa.String(20))
-    sha256: Mapped[str] = mapped_column(sa.String(64), unique=True)
+    sha256: Mapped[str] = mapped_column(sa.String(64))
     created_at: Mapped[CreatedAt]
     expires_at: Mapped[Stamp | None]
     revoked_at: Mapped[Stamp | None]
@@ -241,7 +205,6 @@ class IdempotencyKey(Base):
     """An answer by owner and key. It outlives its job, so there is no foreign key."""
 
     __tablename__ = "idempotency_keys"
-    __table_args__ = (sa.Index(None, "created_at"),)
 
     owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
     key: Mapped[str] = mapped_column(sa.String(255), primary_key=True)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import AppError
+from app.errors import TITLES
 from app.ids import is_id
 from app.logs import begin_context
 
@@ -76,7 +76,7 @@ class RequestMetrics:
             registry=registry,
         )
         self._refusals = Counter("lens_refusals", "Refusals by `code` of the problem.", ["code"], registry=registry)
-        for code in _codes(AppError):
+        for code in TITLES:
             self._refusals.labels(code)  # a rule sees the first refusal only if there was a zero before it
 
     def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -85,10 +85,6 @@ class RequestMetrics:
 
     def note_refusal(self, code: str) -> None:
         self._refusals.labels(code).inc()
-
-
-def _codes(kind: type[AppError]) -> set[str]:
-    return {kind.code}.union(*(_codes(child) for child in kind.__subclasses__()))
 
 
 NO_ROUTE = "(none)"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Path, Query, Request
 from sqlalchemy.orm import Session
 
-from app.errors import InvalidCursor, NotFound
+from app.errors import BadRequest, NotFound
 from app.ids import SELECTION, decode_cursor, encode_cursor, is_id
 from app.store.services import Services
 from app.web.authentication import API_KEY
@@ -78,11 +78,11 @@ async def get_page(
     limit: Annotated[int, Query(ge=1, le=200, description="Page size.")] = 50,
     cursor: Annotated[str | None, Query(max_length=100, description="Value of `next` in the previous page.")] = None,
 ) -> Page:
-    """Read the page parameters. Raises InvalidCursor if the cursor is invalid."""
+    """Read the page parameters. Raises BadRequest if the cursor is invalid."""
     try:
         return Page(limit, None if cursor is None else decode_cursor(cursor))
     except ValueError as error:
-        raise InvalidCursor("the cursor is invalid; omit it to start at the first page") from error
+        raise BadRequest("the cursor is invalid; omit it to start at the first page", code="invalid-cursor") from error
 
 
 PageDep = Annotated[Page, Depends(get_page)]

@@ -1,21 +1,12 @@
 """A server that says so before it stops, that stops as asked, and that ends when its event loop is silent.
 
 uvicorn closes its socket at SIGTERM at once. A balancer that has not yet looked at /readyz sends further requests, and
-their clients see refused connections. uvicorn also waits for clients that do not read their answers, and ends the
-process by the signal.
-
-Whoever started a process that ended starts it again. Python runs no code while a C function, such as a pattern that
-takes for ever, holds the interpreter lock. A timer of the kernel therefore counts the processor time of the process. A
-loop that waits takes none, so a thread counts its seconds. Neither counts while the process or the machine stands
-still: after a pause the loop has its whole time again.
+their clients see refused connections. uvicorn also ends the process by the signal.
 """
 
-import asyncio
 import faulthandler
 import signal
 import socket
-import sys
-import threading
 import time
 from contextlib import suppress
 from threading import Event
@@ -23,44 +14,7 @@ from types import FrameType
 
 import uvicorn
 
-_DEBUGGERS = ("pdb", "pydevd", "debugpy")
-
-
-class Watchdog:
-    """Begins with the first call of `feed`; never if `seconds` is None."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds or 0.0
-        self._silent_seconds = 0.0
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="lens-watchdog", daemon=True)
-
-    def feed(self) -> None:
-        """Say that the loop is alive."""
-        if not self._seconds:
-            return
-        if self._thread.ident is None:
-            faulthandler.register(signal.SIGPROF, chain=True)  # writes where each thread is, before the process ends
-            self._thread.start()
-        self._silent_seconds = 0.0
-        signal.setitimer(signal.ITIMER_PROF, self._seconds)
-
-    def stop(self) -> None:
-        self._stopping.set()
-        signal.setitimer(signal.ITIMER_PROF, 0)
-
-    def _watch(self) -> None:
-        pause = min(1.0, self._seconds / 4)
-        while not self._stopping.wait(pause):
-            self._silent_seconds += pause
-            if self._silent_seconds > self._seconds and not any(name in sys.modules for name in _DEBUGGERS):
-                signal.raise_signal(signal.SIGPROF)
-
-
-READER_SECONDS = 5.0
-"""Time in which a client takes something of its answer while the server stops. Others are cut off."""
-
-_LOOK_SECONDS = 0.5
+_TICKS = 5  # of uvicorn, ten a second
 
 DRAINING = "draining"
 """Name of the flag in the state of each request (the lifespan state of ASGI): an `Event` of `threading`."""
@@ -76,7 +30,7 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, drain_seconds: float, silent_seconds: float | None = None) -> None:
         super().__init__(config)
         self._drain_seconds = drain_seconds
-        self._watchdog = Watchdog(silent_seconds)
+        self._silent_seconds = silent_seconds
         self._stop_at: float | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -86,7 +40,7 @@ class DrainingServer(uvicorn.Server):
             with suppress(KeyboardInterrupt):
                 super().run(sockets)
         finally:
-            self._watchdog.stop()
+            faulthandler.cancel_dump_traceback_later()
             signal.signal(signal.SIGTERM, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -103,30 +57,11 @@ class DrainingServer(uvicorn.Server):
         """Stop when the time is over. uvicorn calls this ten times a second."""
         if self._stop_at is not None and not self.should_exit and time.monotonic() >= self._stop_at:
             super().handle_exit(signal.SIGTERM, None)
-        self._watchdog.feed()
+        if counter % _TICKS == 0:
+            self._put_off_the_end()
         return await super().on_tick(counter)
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish the requests that were begun, but wait for no client that does not read."""
-        cutting = asyncio.create_task(self._cut_off_idle_readers())
-        try:
-            await super().shutdown(sockets)
-        finally:
-            cutting.cancel()
-
-    async def _cut_off_idle_readers(self) -> None:
-        """A client that reads makes the part of its answer that waits here smaller or, when it is empty, new."""
-        waiting = dict[asyncio.Transport, tuple[int, float]]()
-        while True:
-            self._watchdog.feed()
-            now = time.monotonic()
-            found = {one.transport: one.transport.get_write_buffer_size() for one in self.server_state.connections}
-            waiting = {
-                transport: waiting[transport] if waiting.get(transport, (0, 0.0))[0] == size else (size, now)
-                for transport, size in found.items()
-                if size > 0
-            }
-            for transport, (_, since) in waiting.items():
-                if now - since >= READER_SECONDS:
-                    transport.abort()
-            await asyncio.sleep(_LOOK_SECONDS)
+    def _put_off_the_end(self) -> None:
+        """A thread that is no Python ends the process: a pattern that takes for ever holds the interpreter lock."""
+        if self._silent_seconds is not None:
+            faulthandler.dump_traceback_later(self._silent_seconds, exit=True)

@@ -6,7 +6,6 @@ Responses never echo what a client sent, but for thirty characters round a place
 import json
 import logging
 import re
-from collections.abc import Collection, Mapping
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -22,21 +21,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import (
-    NO_SPACE,
-    TITLES,
-    AppError,
-    BadRequest,
-    StorageFull,
-    StoredUnreadable,
-    Unavailable,
-    make_internal_error,
-    problem,
-)
+from app.errors import NO_SPACE, TITLES, AppError, BadRequest, Conflict, Unavailable, make_internal_error, problem
 from app.logs import summarize
 from app.store.database import find_sqlstate
 from app.web.access_log import HEADER, note_problem
-from app.web.parameters import BY_HTMX, root_of, served_path
+from app.web.parameters import BY_HTMX, root_of
 from app.web.validation import error_items, join_details
 
 _KEY_FORM = (
@@ -112,8 +101,6 @@ def problem_response(scope: Scope, error: AppError) -> Response:
     """Build the problem+json response of an error."""
     request_id = scope.get("state", {}).get("request_id", "")
     note_problem(scope, error.code)
-    if isinstance(error, StorageFull):
-        scope["app"].state.full_disk.note_refusal()
     body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
@@ -145,7 +132,7 @@ def install_error_handlers(app: FastAPI) -> None:
             note_problem(request.scope, "not-found")
             root = root_of(request.scope)
             return HTMLResponse(write_missing_page(root), HTTPStatus.NOT_FOUND, {"Vary": "Accept"})
-        return problem_response(request.scope, _of_framework(app, request.scope, error))
+        return problem_response(request.scope, _of_framework(request.scope, error))
 
     install(AppError, lambda error: error)
     app.add_exception_handler(HTTPException, handle_framework)
@@ -158,42 +145,17 @@ def install_error_handlers(app: FastAPI) -> None:
     install(Exception, _of_anything)
 
 
-def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
+def _of_framework(scope: Scope, error: HTTPException) -> AppError:
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         is_page = BY_HTMX in Headers(scope=scope)
-        detail = NO_SUCH_PAGE if is_page else _name_paths(app.openapi()["paths"])
+        detail = NO_SUCH_PAGE if is_page else "there is no such path; /docs lists those there are"
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
-        methods = _find_methods(app.openapi()["paths"], served_path(scope)) or one
-        methods = methods if "HEAD" in methods else methods.replace("GET", "GET, HEAD")
-        error.headers = {"Allow": methods}
-        detail = f"this path does not take the method of the request; it takes {methods}"
+        detail = "this path does not take the method of the request; /docs lists those that it takes"
     refusal = AppError(detail, headers=error.headers)
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")
     return refusal
-
-
-def _name_paths(paths: Collection[str]) -> str:
-    """That there is no such path, and which there are."""
-    below, others = dict[str, list[str]](), list[str]()
-    for path in sorted(paths):
-        one, found, part = path.partition("}/")
-        if found:
-            below.setdefault(f"{one}{found}", []).append(part)
-        else:
-            others.append(path)
-    parts = "; ".join(f"below {one}, {', '.join(names)}" for one, names in below.items())
-    return f"there is no such path; there are {', '.join(others)}; {parts}; /docs describes them"
-
-
-def _find_methods(paths: Mapping[str, Mapping[str, Any]], path: str) -> str | None:
-    """The methods that a path takes, by the OpenAPI document; None for a path that is not in it."""
-    for known, operations in paths.items():
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
-            return ", ".join(method.upper() for method in operations)
-    return None
 
 
 def _of_validation(error: RequestValidationError) -> AppError:
@@ -205,13 +167,15 @@ def _of_validation(error: RequestValidationError) -> AppError:
 def _of_stored(error: ValidationError) -> AppError:
     """Bodies are read by `app/web/request_body.py`, so this is a spec or a result in the database."""
     _log.error("unreadable %s: %s", error.title, summarize(error), extra={"action": "stored-unreadable"})
-    return StoredUnreadable("this service cannot read what is stored of it; delete it, and submit a new one")
+    return Conflict(
+        "this service cannot read what is stored of it; delete it, and submit a new one", code="stored-unreadable"
+    )
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
     sqlstate = find_sqlstate(error)
     if sqlstate == _DISK_FULL:
-        return StorageFull("the database has no space left")
+        return Unavailable("the database has no space left", code="storage-full")
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return Unavailable(_DATABASE_AWAY)
@@ -220,7 +184,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
 
 def _of_system(error: OSError) -> AppError:
     if error.errno in NO_SPACE:
-        return StorageFull("the disk has no space left for the upload")
+        return Unavailable("the disk has no space left for the upload", code="storage-full")
     return _of_anything(error, has_frames=True)
 
 

@@ -1,4 +1,4 @@
-"""What a request must be before a route sees it: from this machine, and not too large. HEAD becomes GET.
+"""What a request must be before a route sees it: from this machine, and not too large.
 
 A service that asks for no key answers this machine only. The address it listens on does not suffice. A web page may
 send forms to any address that its visitor's browser reaches, and a page whose name is pointed at 127.0.0.1 later (DNS
@@ -58,38 +58,6 @@ def _fault(scope: Scope) -> str | None:
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() and not name.endswith(":") else host
-
-
-class _HeadSent(BaseException):
-    """Ends the making of a body that is sent in pieces: a stream may go on for minutes."""
-
-
-class HeadMiddleware(HttpMiddleware):
-    """HEAD is GET without the body (RFC 9110, 9.3.2), for every path that takes GET. Routes know GET alone.
-
-    Stands inside of the access log, which tells HEAD from GET.
-    """
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_head(message: Message) -> None:
-            if message["type"] != "http.response.body":
-                await send(message)
-                return
-            await send({"type": "http.response.body"})
-            if message.get("more_body"):
-                raise _HeadSent
-
-        scope["method"] = "GET"
-        try:
-            await self._app(scope, receive, send_head)
-        except _HeadSent:
-            pass
-        finally:
-            scope["method"] = "HEAD"
 
 
 class BodyLimitMiddleware(HttpMiddleware):

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import BadRequest, InvalidCursor
+from app.errors import BadRequest
 from lens_engine import __version__
 from lens_engine.prompt.text_checks import UNSTORABLE
 
@@ -55,7 +55,9 @@ def read_last_number(written: str | None, most_digits: int, name: str, what: str
     """
     number = None if written is None else read_number(written, most_digits)
     if written is not None and number is None:
-        raise InvalidCursor(f"`{name}` does not belong to a list of {what}; leave it out to begin with the first")
+        raise BadRequest(
+            f"`{name}` does not belong to a list of {what}; leave it out to begin with the first", code="invalid-cursor"
+        )
     return number
 
 

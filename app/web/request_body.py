@@ -1,6 +1,5 @@
 """Reads the body of a request: first the media type, then strict JSON, then the fields."""
 
-import itertools
 import json
 import re
 import threading
@@ -13,13 +12,12 @@ from starlette.datastructures import Headers
 
 from app.errors import BadRequest, Unprocessable, UnsupportedMediaType, point
 from app.web.validation import Incoming, read_model
-from lens_engine.files.strict_json import MAX_DEPTH, LooseJson, is_loose_number, load_strict_json
+from lens_engine.files.strict_json import MAX_DEPTH, LooseJson, load_strict_json
 from lens_engine.prompt.text_checks import UNSTORABLE
 
 _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """A string of JSON, also one that is never closed, so that the search takes linear time."""
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-_SHOWN_STEPS, _SHOWN_CHARACTERS = 6, 100
+_SHOWN_CHARACTERS = 100
 
 
 def count_structure(raw: bytes) -> tuple[int, int]:
@@ -31,8 +29,7 @@ def count_structure(raw: bytes) -> tuple[int, int]:
 def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
     """Read one JSON document; `within` is where it stands in the request, for pointers.
 
-    Args:
-        is_stored: whether the document, or a part of it, will be stored.
+    `is_stored`: whether the document, or a part of it, will be stored.
     """
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
@@ -43,9 +40,9 @@ def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
         raise _unreadable(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}", within) from error
     except RecursionError as error:
         detail = f"the JSON is nested too deeply: more than {MAX_DEPTH} objects and lists are within each other"
-        raise _unreadable(detail, within, find_place(text, lambda _, depth: depth >= MAX_DEPTH)) from error
+        raise _unreadable(detail, within) from error
     except LooseJson as error:
-        raise _unreadable(f"the JSON {error}", within, find_place(text, lambda one, _: is_loose_number(one))) from error
+        raise _unreadable(f"the JSON {error}", within) from error
     unstorable = _find_unstorable(value) if is_stored else None
     if unstorable is not None:
         place = point(*within, *reversed(unstorable))
@@ -53,43 +50,8 @@ def parse_json(raw: bytes | str, *within: str, is_stored: bool = True) -> Any:
     return value
 
 
-def find_place(text: str, is_wanted: Callable[[str, int], bool]) -> list[str | int] | None:
-    """The path to the first bracket, number or word of a JSON document that is wanted; None if there is none.
-
-    Works on a document that cannot be read too, in linear time, and tells of a deep place its first steps only.
-
-    Args:
-        is_wanted: (the bracket, number or word, how many objects and lists are round it) -> whether it is.
-    """
-    path, string = list[str | int](), ""
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token.startswith('"'):
-            string = token
-        elif token == ":" and path:
-            path[-1] = _read_key(string)
-        elif token == "," and path and isinstance(path[-1], int):
-            path[-1] += 1
-        elif token in ("]", "}") and path:
-            path.pop()
-        elif token not in (":", ",", "]", "}"):
-            if is_wanted(token, len(path)):
-                return path if len(path) < MAX_DEPTH else path[:_SHOWN_STEPS]
-            if token in ("[", "{"):
-                path.append(0 if token == "[" else "")
-    return None
-
-
-def _read_key(string: str) -> str:
-    try:
-        return str(json.loads(string))
-    except ValueError:
-        return ""
-
-
-def _unreadable(detail: str, within: Sequence[str], path: Sequence[str | int] | None = None) -> BadRequest:
-    place = point(*within, *(path or ()))
-    detail = f"{_name(place)}{detail}" if path else detail
+def _unreadable(detail: str, within: Sequence[str]) -> BadRequest:
+    place = point(*within)
     return BadRequest(detail, errors=[{"detail": detail, "pointer": place}] if place else [])
 
 
@@ -144,8 +106,7 @@ def json_body(
 ) -> Callable[[Request], Awaitable[_Body]]:
     """Make the dependency that reads a JSON body of this type.
 
-    Args:
-        most_objects: largest number of objects and lists in it.
+    `most_objects`: largest number of objects and lists in it.
     """
 
     async def read(request: Request) -> _Body:
@@ -161,15 +122,7 @@ def _read_body(kind: type[_Body], raw: bytes, is_stored: bool, most_objects: int
     with _COUNTING:
         containers, separators = count_structure(raw)
     if containers > most_objects:
-        raise _refuse_containers(raw, most_objects)
+        raise Unprocessable(f"the body has more than {most_objects} objects and lists; send one object of fields")
     if separators > _MOST_SEPARATORS:
         raise Unprocessable(f"the body has more than {_MOST_SEPARATORS} fields and items; send fewer")
     return read_model(kind, parse_json(raw, is_stored=is_stored))
-
-
-def _refuse_containers(raw: bytes, most: int) -> Unprocessable:
-    numbers = itertools.count(1)
-    text = raw.decode("utf-8", "replace")
-    path = find_place(text, lambda token, _: token in ("[", "{") and next(numbers) > most)
-    detail = f"the body has more than {most} objects and lists; send one object of fields"
-    return Unprocessable.at(point(*(path or ())), detail)

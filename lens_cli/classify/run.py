@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
 from lens_client.calls import Kept
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.batches import BatchPredictor, Prediction, batches_of
+from lens_engine.evaluation.batches import Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.files.table import ColumnNames
@@ -27,20 +26,13 @@ from lens_engine.prompt.wording import show_count
 
 
 class _KeptPredictions:
-    """The engine's `AnswerStore`, over the answers that are kept beside the output."""
+    """Predictions, and their file beside the output."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self.predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
 
-    def take_up(self, _: object) -> int:
-        """Number of rows that are classified. What is kept names the model already."""
-        return len(self.predictions)
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        return self.predictions[start : start + limit]
-
-    def keep(self, _: int, predictions: Sequence[Prediction]) -> None:
+    def keep(self, predictions: Sequence[Prediction]) -> None:
         """Write the predictions of the next rows."""
         self._kept.add([one.model_dump(mode="json") for one in predictions], None)
         self.predictions += predictions
@@ -147,8 +139,9 @@ class ClassificationRun:
             show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
         try:
             with row_bar(console) as bar:
-                predictor = BatchPredictor(self._load(open_scorer, model, bar), bar, num_rows)
-                deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, store), maxlen=0)
+                scorer = self._load(open_scorer, model, bar)
+                for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
+                    store.keep(batch)
         except Stopped:
             raise self._interruption(len(store.predictions)) from None
         finally:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,6 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import Refusal, RefusedInput, read_settings
-from lens_engine.prompt.wording import show_count
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -106,44 +104,19 @@ def answer(
     os.execv(sys.executable, [sys.executable, "-m", "worker.answering", host, str(port)])
 
 
-def migrate(
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REVISION",
-            help="Revision to bring the schema to, such as 0001, before a return to an older release; an older one "
-            "drops what newer ones added. Default: the newest.",
-        ),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="With --to: delete what an older schema has no place for, without a question.")
-    ] = False,
-) -> None:
+def migrate() -> None:
     """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
     from app.logs import configure_logging
-    from app.store.schema import find_losses, is_older, move_schema, upgrade_schema
+    from app.store.schema import upgrade_schema
 
     settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)
     try:
-        if to is None:
-            upgrade_schema(settings)
-        else:
-            if not yes and is_older(settings, to) and (losses := find_losses(settings, to)):
-                raise _refuse_losses(to, losses)
-            move_schema(settings, to)
+        upgrade_schema(settings)
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=("where: LENS_DATABASE_URL",)) from error
     except ValueError as error:
         raise RefusedInput(str(error)) from error
-    Console().print("The schema is up to date." if to is None else f"The schema is at revision {to}.")
-
-
-def _refuse_losses(revision: str, losses: Mapping[str, int]) -> RefusedInput:
-    listed = ", ".join(
-        show_count(number, "value" if "." in name else "row") + f" of {name}" for name, number in losses.items()
-    )
-    message = f"revision {revision} has no place for {listed}"
-    return RefusedInput(message, "make a backup (pg_dump), and add --yes to delete it", "where: --to")
+    Console().print("The schema is up to date.")

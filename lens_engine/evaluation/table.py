@@ -6,7 +6,7 @@ Command and service write the same bytes.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -93,24 +93,21 @@ def shorten(probabilities: Sequence[float]) -> list[float]:
 
 def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
     """The table as a file, piece by piece."""
-    return _WRITERS[format](table)
+    if format == "jsonl":
+        return _write_jsonl(table)
+    return _write_rows(table.texts, table.kept, table.added, table.lines())
 
 
 def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: str | None) -> bytes:
     """The rows of a file that are to be labelled, as CSV with an empty column for the label, and how each was chosen.
 
-    Args:
-        label_column: of the labelled rows. A file that has it already gets no other.
+    A file that has the column of the labels already gets no other.
     """
     name = label_column or LABEL
     new = [] if fold_name(name) in map(fold_name, texts.columns) else [name]
     added = [*new, "chosen_by"]
     rows = ((texts.unpack(texts.rows[one.place]), [*([None] * len(new)), one.chosen_by]) for one in chosen)
     return b"".join(_write_rows(texts, name_columns(texts, added), added, rows))
-
-
-def _write_csv(table: PredictedTable) -> Iterator[bytes]:
-    return _write_rows(table.texts, table.kept, table.added, table.lines())
 
 
 def _write_rows(
@@ -160,9 +157,3 @@ def _write_jsonl(table: PredictedTable) -> Iterator[bytes]:
             yield "".join(piece).encode()
             piece, size = [], 0
     yield "".join(piece).encode()
-
-
-_WRITERS: dict[TableFormat, Callable[[PredictedTable], Iterator[bytes]]] = {
-    "csv": _write_csv,
-    "jsonl": _write_jsonl,
-}

@@ -53,17 +53,6 @@ def _refuse_deep(value: Any, text: str) -> Any:
     return value
 
 
-def is_loose_number(written: str) -> bool:
-    """Whether a number or word, as JSON writes it, is one that `load_strict_json` refuses."""
-    try:
-        _parse_integer(written) if written.lstrip("-").isdigit() else _parse_float(written)
-    except LooseJson:
-        return True
-    except ValueError:
-        return False
-    return written.lstrip("-").startswith(("N", "I"))
-
-
 def _refuse_constant(name: str) -> Never:
     raise LooseJson(f"holds {name}, which JSON does not have; use a string or null")
 

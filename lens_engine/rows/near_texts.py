@@ -1,16 +1,14 @@
-"""Test rows whose texts others nearly equal, and which of a few texts nearly equal others.
+"""Test rows whose texts others nearly equal.
 
-Test rows are compared by their sets of five characters in a row, by cosine; of very many, a random sample is. In
-scripts without spaces, where a character tells more, the sets have one to three in a row. A few texts are compared with
-all others by the pairs of characters that they have in common, which needs no scikit-learn.
+They are compared by their sets of five characters in a row, by cosine; of very many, a random sample is. In scripts
+without spaces, where a character tells more, the sets have one to three in a row.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lens_engine.prompt.text_checks import fold_text, measure_text, part_unspaced
 from lens_engine.types import Example
@@ -20,9 +18,6 @@ _CHARACTERS = 5
 _MOST_COMPARISONS = 25_000_000  #: one or two seconds
 _MOST_CHARACTERS = 4_000_000  #: of the compared texts: some 25 bytes of memory each
 _WORKING_MEMORY = 64  #: for similarities (MiB)
-_LEAST_SHARE = 0.95  #: of pairs of characters that two texts have in common
-_PAIRS = 509  #: number of the counted pairs of characters, of which several may be one
-_BLOCK = 100  #: texts whose pairs are counted at a time
 _LOOK_ALIKES = str.maketrans("авекмнорстухіјѕαβεικνορτυχ", "abekmhopctyxijsabeikvoptux")
 
 
@@ -43,30 +38,6 @@ def count_near(examples: Sequence[Example], others: Sequence[Example]) -> int:
     with sklearn.config_context(working_memory=_WORKING_MEMORY):  # type: ignore[attr-defined]
         distances, _ = neighbours.fit(_make_sets(others)).kneighbors(_make_sets(rows))
     return int((np.round(1 - distances, 6) >= _LEAST_SIMILARITY).sum())
-
-
-def list_alike(texts: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The places of each text and of each of the others that is nearly equal: 20,000 others take tenths of a second."""
-    asked = _count_pairs(texts)
-    sums = asked.sum(axis=1, dtype=np.int64)
-    for start in range(0, len(others), _BLOCK):
-        counts = _count_pairs(others[start : start + _BLOCK])
-        sizes = counts.sum(axis=1, dtype=np.int64)
-        for place, (own, size) in enumerate(zip(asked, sums, strict=True)):
-            needed = _LEAST_SHARE * (sizes + size) / 2
-            near = np.flatnonzero(np.minimum(sizes, size) >= needed)
-            common = np.minimum(counts[near], own).sum(axis=1, dtype=np.int32)
-            yield from ((place, start + one) for one in near[common >= needed[near]].tolist())
-
-
-def _count_pairs(texts: Sequence[str]) -> NDArray[np.uint8]:  # [texts, _PAIRS]
-    """How many of each pair of characters in a row each text has, with its beginning and its end; at most 255."""
-    shown = ["\n" + _look(text) for text in texts]
-    codes = np.frombuffer("".join(shown).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    pairs = (codes * 31 + np.roll(codes, -1)) % _PAIRS
-    rows = np.repeat(np.arange(len(shown)), list(map(len, shown)))
-    counts = np.bincount(rows * _PAIRS + pairs, minlength=len(shown) * _PAIRS)
-    return counts.clip(max=255).astype(np.uint8).reshape(len(shown), _PAIRS)
 
 
 def _look(text: str) -> str:

@@ -23,7 +23,6 @@ CREATE TABLE datasets (
     label_counts jsonb NOT NULL, warnings jsonb NOT NULL,
     input jsonb,
     is_kept boolean NOT NULL DEFAULT false,
-    report jsonb,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ix_datasets_owner_id_id ON datasets (owner_id, id);
@@ -39,7 +38,8 @@ CREATE TABLE examples (
 );
 """
 
-# Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little.
+# Room on each page for new versions of its rows, and long specs out of line, so that a renewed lease copies little. No
+# index has `lease_until`: a renewal that changes no indexed column writes to no index.
 _JOBS = """
 CREATE TABLE jobs (
     id varchar(40) COLLATE "C" CONSTRAINT pk_jobs PRIMARY KEY,

@@ -99,14 +99,6 @@ def test_name_goes_forward_and_back(tab: Page, lens: Stack, stage: Selections) -
     assert lens.client.get("/prompts/films").json()["selection_id"] == first
 
 
-def test_prompt_name_is_shown_as_it_will_be(tab: Page, stage: Selections) -> None:
-    tab.open(f"/pages/selections/{stage.succeeded()}")
-    tab.fill_in("Name of the prompt", "Support Desk")
-    tab.see("It will be called support-desk.")
-    tab.fill_in("Name of the prompt", "support-desk")
-    tab.see_no_more("It will be called")
-
-
 def test_file_that_is_read_has_the_focus_and_a_limit_bounds_the_time(tab: Page) -> None:
     tab.open("/pages/new")
     tab.drop_file("Labelled texts", TRAIN)

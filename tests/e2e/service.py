@@ -13,7 +13,7 @@ from app.settings import Settings
 from app.store.database import Database, create_database
 from app.store.schema import upgrade_schema
 from lens_cli.service.embedded import EmbeddedServers
-from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
+from tests.e2e.scorers import HELD, HOLD_VARIABLE
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
@@ -73,7 +73,6 @@ def clear(service: Stack) -> None:
     of_workers = {key for key in service.redis.scan_iter("rq:worker*") if service.warm is not None}
     for key in set(service.redis.scan_iter()) - of_workers:
         service.redis.delete(key)
-    asked_path(service.hold_path).unlink(missing_ok=True)
     until(lambda: _empty(service.database), "the tables are empty")
 
 

@@ -44,8 +44,6 @@ OPTIONS: dict[str, Any] = {
     "classifier": {"kind": "label_probabilities"},
 }
 """A selection of 10 calls of the scorer, the search being calls 5 to 7."""
-NEAREST: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "forms": ["nearest"]}}
-"""A selection whose prompt finds examples for each input."""
 
 EXAMPLES = [
     {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}

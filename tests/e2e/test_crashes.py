@@ -58,18 +58,3 @@ def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert lens.crashes(selection_id) == 2
     lens.check_invariants()
-
-
-def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stack) -> None:
-    worker = lens.start_worker()
-    poison_id = lens.submit(model="poison")
-    other_id = lens.submit()
-
-    poison = lens.wait_until_done(poison_id)
-    other = lens.wait_until_done(other_id)
-
-    assert (poison["status"], poison["attempt"]) == (Status.FAILED, 3)
-    assert poison["error"]["code"] == "worker-crashed"
-    assert (other["status"], other["attempt"]) == (Status.SUCCEEDED, 1)
-    assert worker.exit_status is None
-    lens.check_invariants()

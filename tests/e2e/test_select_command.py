@@ -21,11 +21,11 @@ from lens_engine.opening import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import Texts
-from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.fixture(scope="module")

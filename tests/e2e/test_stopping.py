@@ -54,32 +54,3 @@ def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: S
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert lens.crashes(selection_id) == 0
     lens.check_invariants()
-
-
-def test_drained_worker_ends_its_selection_and_takes_no_other(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    first, second = lens.submit(), lens.submit()
-    lens.wait_for_checkpoint(first)
-
-    worker.send(signal.SIGUSR1)
-    until(lambda: "the worker drains" in worker.log(), "the worker has heard")
-    worker.wait_for_horse().send_signal(signal.SIGUSR1)  # as systemd does to the whole group
-    lens.let_go()
-    selection = lens.wait_until_done(first)
-
-    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
-    assert worker.wait(20) == 0
-    assert lens.get(second)["status"] == Status.QUEUED
-
-
-def test_drain_can_be_cut_short(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
-
-    worker.send(signal.SIGUSR1)
-    until(lambda: "the worker drains" in worker.log(), "the worker has heard")
-    assert worker.terminate(20) == 0
-    assert lens.get(selection_id)["status"] == Status.QUEUED

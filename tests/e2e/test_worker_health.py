@@ -27,7 +27,7 @@ def test_worker_touches_its_file_when_it_has_started_and_with_each_job(lens: Sta
     lens.wait_for(lens.submit(model="held"), Status.SUCCEEDED)
     until(lambda: is_fresh(path), "a job touches the file")
 
-    end_idle(lens, worker, signal.SIGUSR1)
+    end_idle(lens, worker)
 
 
 def test_worker_that_does_not_start_leaves_no_file(lens: Stack, tmp_path: Path) -> None:
@@ -41,17 +41,8 @@ def test_worker_that_does_not_start_leaves_no_file(lens: Stack, tmp_path: Path) 
     assert not path.exists()
 
 
-def test_worker_whose_file_cannot_be_written_works_on_and_says_so(lens: Stack, tmp_path: Path) -> None:
-    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(tmp_path / "missing" / "health"))
-
-    lens.wait_for(lens.submit(model="held"), Status.SUCCEEDED)
-
-    assert "LENS_WORKER_HEALTH_FILE cannot be touched (No such file or directory)" in worker.log()
-    end_idle(lens, worker, signal.SIGTERM)
-
-
-def end_idle(lens: Stack, worker: Worker, request: signal.Signals) -> None:
+def end_idle(lens: Stack, worker: Worker) -> None:
     """A worker that waits for work ends at once."""
     until(lambda: [one.get_state() for one in RqWorker.all(connection=lens.redis)] == ["idle"], "the worker waits")
-    worker.send(request)
+    worker.send(signal.SIGTERM)
     assert worker.wait(20) == 0

@@ -53,7 +53,7 @@ def expect(selection_id: str, path: str, prompts: list[str], of: SupportExamples
     assert of.judged is not None
     return {
         "selection_id": selection_id,
-        **({"name": "triage", "version": 1} if path.startswith("/prompts") else {}),
+        **({"name": "triage", "version": 1} if path.startswith("/prompts") else {"name": None, "version": None}),
         "partial": False,
         "form": {"kind": "fixed", "nearest": 0},
         "pool_rows": None,

@@ -73,14 +73,6 @@ def test_broken_form_is_refused(intake: Intake, body: bytes, expected: Refusal) 
     intake.assert_refused(intake.client.post("/selections", content=body, headers=FORM), expected)
 
 
-@pytest.mark.parametrize("boundary", ["", "; boundary=", "; boundary=nowhere"])
-def test_form_with_a_bad_boundary_is_refused(intake: Intake, boundary: str) -> None:
-    headers = {"Content-Type": f"multipart/form-data{boundary}"}
-    response = intake.client.post("/selections", content=b"--x\r\n\r\n--x--", headers=headers)
-    assert response.status_code in {400, 422}
-    assert response.headers["content-type"] == "application/problem+json"
-
-
 def test_form_too_large_for_memory_and_cap_is_refused(
     make_client: Callable[..., TestClient], database: Database, settings: Settings
 ) -> None:
@@ -124,21 +116,3 @@ def test_part_that_is_not_utf8_is_refused_with_its_byte(intake: Intake, name: by
 
     body = intake.assert_refused(response, Refusal("bad-request", pointers, 400))
     assert "is not UTF-8 (byte 2)" in body["detail"]
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        b"\r\nContent-Type: application/json; charset=punycode",
-        b"\r\nContent-Transfer-Encoding: quoted-printable",
-        b"; name*=punycode''dataset",
-        b"; filename=\"\xff\xfe\"; filename*=undefined''spec",
-    ],
-)
-def test_charset_in_the_header_of_a_part_is_not_used(intake: Intake, header: bytes) -> None:
-    spec = json.dumps(make_spec(name="prüfung"), ensure_ascii=False).encode()
-    content = named(b"dataset", CSV) + plain(b"spec", spec, header) + EDGE
-    response = intake.client.post("/selections", content=content, headers=FORM)
-
-    assert response.status_code == 202, response.text
-    assert response.json()["name"] == "prüfung"

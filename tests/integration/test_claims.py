@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash
-from app.lifecycle.spec import list_inline_parts, load_submission
+from app.lifecycle.spec import load_submission
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
@@ -20,7 +20,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, make_csv, make_result, make_rows, make_spec, make_submission
+from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission
 
 DIED = Crash.died(Settings())
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
@@ -222,14 +222,6 @@ def test_result_is_stored_whole_and_ends_the_selection(
     assert Classifier.model_validate(classifier) == result.classifier
 
 
-def test_release_queues_again_and_counts_no_crash(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        assert endings.requeue(session, claim)
-    stored = read(database, claim)
-    assert (stored.status, stored.attempt, stored.crashes, stored.lease_until) == ("queued", 1, 0, None)
-
-
 @pytest.mark.parametrize("ending", ["release", "finish late"])
 def test_end_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database, ending: str) -> None:
     claim = selections.cancelling()
@@ -269,20 +261,3 @@ def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: D
     assert submission.test is None
     assert submission.spec.wordings.task.labels == ("positive", "negative")
     assert submission.spec.config.search.beam_width == 4
-
-
-def test_inline_parts_of_a_selection_are_those_of_a_json_body(selections: Selections, database: Database) -> None:
-    csv = make_csv(make_rows()[:20])
-    file = selections.client.post("/datasets", files={"dataset": csv}).json()["id"]
-    rows = {"examples": make_rows()[20:]}
-    stored = selections.client.post("/datasets", json={"examples": make_rows()[10:]}).json()["id"]
-    for sent, inline in (
-        ({**rows, "test_dataset_id": file}, ["dataset"]),
-        ({**rows, "test_examples": make_rows()[:20]}, ["dataset", "test"]),
-        ({"dataset_id": file}, []),
-        ({"dataset_id": stored}, []),
-    ):
-        made = selections.client.post("/selections", json={"spec": make_spec(), **sent})
-        assert made.status_code == 202, made.text
-        with database.session_scope() as session:
-            assert list_inline_parts(session, made.json()["id"]) == inline

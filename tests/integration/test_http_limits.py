@@ -121,37 +121,15 @@ def test_lying_length_does_not_lift_the_cap(make_client: Callable[..., TestClien
     assert asked == 6
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "methods"),
-    [
-        ("PUT", "/selections", {"GET", "HEAD", "POST"}),
-        ("POST", "/prompts/triage", {"GET", "HEAD", "PUT", "DELETE"}),
-        ("PATCH", "/selections/sel_01jd0000000000000000000000", {"GET", "HEAD", "DELETE"}),
-        ("DELETE", "/docs", {"GET", "HEAD"}),
-    ],
-)
-def test_other_method_is_refused_with_all_that_the_path_takes(
-    client: TestClient, method: str, path: str, methods: set[str]
-) -> None:
-    response = client.request(method, path)
-    body = problem_of(response, 405, "method-not-allowed")
-    assert set(response.headers["allow"].split(", ")) == methods
-    assert response.headers["allow"] in body["detail"]
+def test_other_method_is_refused(client: TestClient) -> None:
+    body = problem_of(client.put("/selections"), 405, "method-not-allowed")
+    assert "/docs lists those" in body["detail"]
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/selections/"])
 def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
-    assert body["detail"] == (
-        "there is no such path; there are /datasets, /datasets/{dataset_id}, /healthz, /label-suggestions, /models, "
-        "/prompts, /prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, "
-        "report; "
-        "below /prompts/{name}/, classifier, classify, dataset, evaluations, examples, examples/{row}, export, render, "
-        "support-examples, table, texts, versions; "
-        "below /selections/{selection_id}/, cancel, classifier, classify, events, export, render, "
-        "report, result, resume, retry, support-examples, suspicious-labels, table, texts; /docs describes them"
-    )
 
 
 def test_harmless_request_id_is_repeated(client: TestClient) -> None:
@@ -226,7 +204,6 @@ def test_health_and_readiness_are_ok(client: TestClient) -> None:
     assert ready.json()["checks"] == {
         "database": "ok",
         "migrations": "ok",
-        "storage": "ok",
         "redis": "ok",
         "workers": "0: no worker is registered; submissions wait until one is started",
     }

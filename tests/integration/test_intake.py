@@ -158,15 +158,6 @@ def test_reader_that_died_idle_costs_nobody_an_answer(
     assert count_pipes() == pipes_open
 
 
-def test_outage_of_the_database_is_told(
-    make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
-    client = make_client(database_url="postgresql://lens@127.0.0.1:1/lens")
-    refused = client.post("/selections", json=make_submission())
-    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
-
-
 def test_no_reader_starts_once_the_service_has_ended(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client.app.state.reader.close()  # type: ignore[attr-defined]

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters, count_wait
-from app.operations.service_state import ServiceState
+from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
+from app.operations.metrics import ServiceState
 from app.settings import Settings
 from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
-from tests.integration.conftest import Selections, run_sql
-from worker.device import Device
-from worker.heartbeat import count
-from worker.process import WorkerMetrics, create_worker
+from tests.integration.conftest import Selections
+from worker.process import create_worker
 
 ROOT = Path(__file__).parents[2]
 KEY = "a key of the metrics"
@@ -142,25 +139,6 @@ def test_queues_and_their_workers_are_told_apart(
     assert (depths["lens-endpoints",], depths["lens",]) == (1, 0)
 
 
-def test_waits_of_jobs_and_for_the_large_place_are_histograms(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
-    waiting = selections.queued()
-    run_sql(database, "UPDATE jobs SET queued_at = now() - interval '40s', not_before = now() - interval '1h'")
-    claim = selections.claim(waiting)
-    for seconds in (claim.waited_seconds, 2e6):
-        count(database, count_wait(seconds))
-    client.get(f"/datasets/{client.get('/datasets').json()['items'][0]['id']}/report")
-    found = read(client)
-
-    buckets = by_labels(found, "lens_wait_seconds_bucket", "le")
-    assert [buckets[bound,] for bound in ("15.0", "60.0", "86400.0", "+Inf")] == [0, 1, 1, 2]
-    assert found["lens_wait_seconds_count", ()] == 2
-    assert found["lens_wait_seconds_sum", ()] == pytest.approx(2_000_040, abs=20)
-    assert found["lens_large_place_wait_seconds_count", ()] == 1
-    assert found["lens_large_place_waiting", ()] == 0
-
-
 def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: Selections) -> None:
     services = client.app.state.services  # type: ignore[attr-defined]
     now = 0.0
@@ -196,17 +174,9 @@ def test_counters_add_up(client: TestClient, database: Database) -> None:
     assert read(client)["lens_attempts_total", (("outcome", "lost"),)] == 3.0
 
 
-def test_worker_shows_its_device_and_whether_it_is_busy() -> None:
-    metrics = WorkerMetrics(Device(torch_name="cpu", name="a processor"))
-    metrics.begin_job()
-    found = parse(generate_latest(metrics.registry).decode())
-    assert found["lens_worker_busy", ()] == 1
-    assert found["lens_worker_info", (("device", "cpu"),)] == 1
-
-
 def test_every_metric_of_an_alert_exists(client: TestClient) -> None:
     client.get("/healthz")
-    shown = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
+    shown = {name for name, _ in read(client)}
     rules = yaml.safe_load((ROOT / "docs/alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
     assert len({rule["alert"] for rule in rules}) == len(rules) >= 8
     for rule in rules:
@@ -238,7 +208,7 @@ def test_dashboard_shows_metrics_that_exist(client: TestClient, database: Databa
     with database.session_scope() as session:
         add_to_counters(session, {CounterKey(DEVICE_SECONDS, "us"): 1.0})
     client.get("/healthz")
-    shown = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
+    shown = {name for name, _ in read(client)}
     board = json.loads((ROOT / "docs/dashboard.json").read_text("utf-8"))
     panels = [panel for panel in board["panels"] if panel["type"] != "row"]
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
@@ -250,7 +220,3 @@ def test_dashboard_shows_metrics_that_exist(client: TestClient, database: Databa
             named = set(re.findall(r"\b(?:lens|process)_[a-z_]+", target["expr"]))
             assert named, panel["title"]
             assert named <= shown, panel["title"]
-
-
-def _of_worker() -> Values:
-    return parse(generate_latest(WorkerMetrics(Device(torch_name="cpu", name="x")).registry).decode())

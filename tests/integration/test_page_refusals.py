@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.errors import Busy
+from app.errors import Unavailable
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, problem_of
@@ -68,7 +68,7 @@ def test_form_is_worked_on_only_when_it_is_admitted(client: TestClient) -> None:
     form = {"dataset_id": "ds_01jd5g9k2m7x8y4z0q3r6t1v5w", "options": "{"}
     assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 422
     with ExitStack() as stack:
-        with suppress(Busy):
+        with suppress(Unavailable):
             while True:
                 stack.enter_context(client.app.state.admission.admit(LOCAL_OWNER))  # type: ignore[attr-defined]
         assert client.post("/pages/submit", data=form, headers=FRAGMENT).status_code == 503

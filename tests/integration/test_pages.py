@@ -1,6 +1,5 @@
 """Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +19,9 @@ from lens_engine.prompt.wording import show_share
 from lens_engine.show.documents import join_percent
 from lens_engine.types import StopReason
 from tests.answered import make_answers
-from tests.api_keys import headers_of, make_keys
+from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, SMALL_OPTIONS, make_answer, make_csv, make_result, make_rows
+from tests.integration.samples import PROGRESS, make_answer, make_csv, make_result, make_rows
 from tests.unit.lens_engine.show.reported import make_reported
 
 FRAGMENT = {"HX-Request": "true"}
@@ -100,22 +99,6 @@ def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selecti
     assert "HX-Request" in frame.headers["vary"], "a cache must not give one for the other"
     assert "<!doctype" not in content.text
     assert "What to use" in content.text
-
-
-@pytest.mark.parametrize(
-    ("path", "title"),
-    [
-        ("new?dataset=ds_1", "New selection"),
-        ("selections", "Start"),
-        ("selections/sel_1", "Selection"),
-        ("prompts/films", "films"),
-        ("compare?of=sel_1", "Two selections"),
-    ],
-)
-def test_frame_is_called_as_its_page_will_be(client: TestClient, path: str, title: str) -> None:
-    frame = client.get(f"/pages/{path}", headers=BROWSER).text
-    assert f"<title>{title} · Lens</title>" in frame
-    assert f'<h1 class="unseen">{title} · Lens</h1>' in frame
 
 
 def test_progress_is_said_every_ten_percent(client: TestClient, selections: Selections) -> None:
@@ -238,14 +221,6 @@ def test_cancelled_selection_without_a_result_offers_none(client: TestClient, se
     assert f'value="{selection_id}"' not in listed, "it can be marked for a comparison"
 
 
-def test_page_that_there_is_not_says_so_and_leads_on(client: TestClient) -> None:
-    answer = client.get("/pages/nowhere", headers={**FRAGMENT, "HX-Source": "main#main"})
-    assert answer.status_code == 404
-    assert "there is no such page" in answer.text
-    assert "/models" not in answer.text, "the paths of the API lead nobody on"
-    assert '<a href="/pages/selections">' in answer.text
-
-
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -278,33 +253,6 @@ def test_form_offers_instructions_and_its_prompt_begins_with_one(client: TestCli
         "the instruction has only spaces"
         in client.post("/pages/prompt", data={**form, "instruction": " "}, headers=FRAGMENT).text
     )
-
-
-def test_same_form_sent_twice_makes_one_selection(client: TestClient) -> None:
-    dataset = client.post("/datasets", files={"dataset": ("films.csv", make_csv())}).json()["id"]
-    form = {"dataset_id": dataset, "key": "k" * 20, "options": json.dumps(SMALL_OPTIONS)}
-    first, again = (client.post("/pages/submit", data=form, headers=FRAGMENT) for _ in range(2))
-    assert first.headers["hx-redirect"] == again.headers["hx-redirect"]
-    assert len(client.get("/selections").json()["items"]) == 1
-
-
-def test_name_that_changed_meanwhile_is_not_rolled_back(client: TestClient, selections: Selections) -> None:
-    for condition in ({"If-None-Match": "*"}, {"If-Match": '"1"'}):
-        put = client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers=condition)
-        assert put.status_code in (200, 201), put.text
-    answer = client.post("/pages/prompts/films/back", data={"current": "1", "version": "1"}, headers=FRAGMENT)
-    assert (answer.status_code, answer.headers["hx-retarget"]) == (412, "#problem")
-    assert client.get("/prompts/films").json()["version"] == 2
-
-
-def test_page_of_a_name_says_to_send_a_key_where_one_is_asked_for(
-    client: TestClient, selections: Selections, make_client: Callable[..., TestClient]
-) -> None:
-    address = "/pages/prompts/films"
-    client.put("/prompts/films", json={"selection_id": selections.succeeded()}, headers={"If-None-Match": "*"})
-    assert "YOUR_KEY" not in client.get(address, headers=FRAGMENT).text
-    make_keys(selections.database, "local")  # the settings require none
-    assert "YOUR_KEY" in make_client().get(address, headers={**FRAGMENT, **headers_of("local")}).text
 
 
 def test_prompt_that_was_not_judged_goes_live_only_after_a_warning(client: TestClient, selections: Selections) -> None:

@@ -54,15 +54,6 @@ def test_known_result_is_not_read(client: TestClient, selections: Selections, pa
     ] == []
 
 
-@pytest.mark.parametrize("part", ["", "/support-examples", "/result", "/classifier"])
-def test_deleted_selection_is_not_known_any_more(client: TestClient, selections: Selections, part: str) -> None:
-    selection_id = selections.succeeded()
-    path = f"/selections/{selection_id}{part}"
-    etag = client.get(path).headers["etag"]
-    assert client.delete(f"/selections/{selection_id}").status_code == 204
-    assert client.get(path, headers={"If-None-Match": etag}).status_code == 404
-
-
 def test_etag_changes_with_everything_that_a_client_sees(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
@@ -129,8 +120,3 @@ def test_answers_to_an_owner_are_kept_for_nobody_else(client: TestClient, select
     response = client.get(path.replace("{id}", selections.succeeded()))
     assert "Authorization" in response.headers["vary"]
     assert response.headers["cache-control"] in {"no-store", "private, no-cache"}
-
-
-def test_rendered_prompt_is_not_stored(client: TestClient, selections: Selections) -> None:
-    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "x"})
-    assert (response.headers["cache-control"], response.headers["vary"]) == ("no-store", "Authorization")

@@ -274,23 +274,6 @@ def test_contradiction_names_the_row_and_how_to_go_on(client: TestClient) -> Non
     assert "prompts of this name show" in problem_of(take_out(client, 3, 1), 409, "example-in-use")["detail"]
 
 
-@pytest.mark.usefixtures("triage")
-def test_row_that_looks_like_one_with_another_label_is_added_with_a_warning(client: TestClient) -> None:
-    sent = [{"text": "a warm film in spr\u0456ng", "label": "negative"}, {**ADDED, "label": "positive"}]
-    warning = add(client, 1, *sent, {**ADDED, "text": "my p\u0430rcel came too late"}).json()["warning"]
-    assert warning == client.get("/prompts/triage").json()["warning"]
-    assert warning == (
-        "`examples[0]`, with the label 'negative', has nearly the text of `/prompts/triage/examples/12`, with the "
-        "label 'positive'; "
-        "`examples[2]`, with the label 'negative', has nearly the text of `examples[1]`, with the label 'positive'; "
-        "a prompt may show both, so take out the one whose label is wrong"
-    )
-    assert "has nearly the text of <code>/prompts/triage/examples/12</code>" in client.get("/pages/prompts/triage").text
-    assert [take_out(client, 2, 60).json()["warning"], take_out(client, 3, 5).json()["warning"]] == [None, None]
-    back = client.put("/prompts/triage", json={"version": 2}, headers={"If-Match": '"4"'})
-    assert back.json()["warning"] is None
-
-
 def test_name_that_its_classifier_answers_warns_that_examples_change_nothing(
     client: TestClient, selections: Selections
 ) -> None:

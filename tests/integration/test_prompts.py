@@ -20,7 +20,7 @@ from app.store.quota import lock_owner
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections
 from tests.integration.samples import make_answer, make_result, pointers_of, problem_of
 
 NEW = {"If-None-Match": "*"}
@@ -218,20 +218,6 @@ def test_too_many_names_are_refused(
     assert (
         "a new name" in problem_of(put(client, "a", version=2, selection_id=selection_id), 413, "owner-full")["detail"]
     )
-
-
-def test_name_that_comes_near_its_last_version_says_so(
-    client: TestClient, finish: Callable[..., str], database: Database
-) -> None:
-    both = finish(), finish(make_other_result())
-    assert put(client, selection_id=both[0]).json()["warning"] is None
-    run_sql(database, "UPDATE prompts SET version = 8998 WHERE name = 'triage'")
-    assert put(client, version=8998, selection_id=both[1]).json()["warning"] is None
-    changed = put(client, version=8999, selection_id=both[0]).json()
-    assert (changed["version"], client.get("/prompts/triage").json()) == (9000, changed)
-    assert "9,000 of at most 10,000 versions" in changed["warning"]
-    registry = client.app.state.registry  # type: ignore[attr-defined]
-    assert registry.get_sample_value("lens_names_near_limit") == 1
 
 
 def pages(client: TestClient, path: str) -> Iterator[list[dict[str, Any]]]:

@@ -74,13 +74,6 @@ def test_jobs_of_servers_have_workers_and_places_of_their_own(
     assert client.get("/readyz").json()["checks"]["workers"].startswith("0 with LENS_WORKER_MODELS=endpoints: ")
 
 
-def test_place_of_a_deleted_job_is_unknown(selections: Selections, database: Database, settings: Settings) -> None:
-    selection_id = selections.queued()
-    run_sql(database, "DELETE FROM jobs")
-    with database.session_scope() as session:
-        assert find_place(session, selection_id, settings) == (None, settings.queue_name)
-
-
 def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:
     client = make_client(redis_url="unix:///nowhere.sock")
     assert place_of(client, selections.queued()) == {"position": 1, "workers": None}

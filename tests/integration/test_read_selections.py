@@ -188,35 +188,12 @@ def test_events_come_in_pages(client: TestClient, selections: Selections) -> Non
     assert first["items"][-1]["id"] < second["items"][0]["id"]
 
 
-def test_events_can_be_followed(client: TestClient, selections: Selections) -> None:
-    claim = selections.running()
-    path = f"/selections/{claim.job_id}/events"
-    first = client.get(path).json()
-    quiet = client.get(path, params={"cursor": first["follow"]}).json()
-    assert client.post(f"/selections/{claim.job_id}/cancel").status_code == 202
-    later = client.get(path, params={"cursor": quiet["follow"]}).json()
-
-    assert (first["next"], quiet["next"], quiet["items"]) == (None, None, [])
-    assert [event["data"]["to"] for event in first["items"]] == ["queued", "running"]
-    assert [event["data"]["to"] for event in later["items"]] == ["cancelling"]
-
-
 def test_cursors_of_lists_and_of_events_are_told_apart(client: TestClient, selections: Selections) -> None:
     selection_id = selections.queued()
     selections.queued()
     cursor = client.get("/selections", params={"limit": 1}).json()["next"]
     path = f"/selections/{selection_id}/events"
     problem_of(client.get(path, params={"cursor": cursor}), 400, "invalid-cursor")
-    cursor = client.get(path, params={"limit": 1}).json()["follow"]
-    problem_of(client.get("/selections", params={"cursor": cursor}), 400, "invalid-cursor")
-
-
-def test_unfinished_selection_says_when_to_ask_again(
-    make_client: Callable[..., TestClient], selections: Selections
-) -> None:
-    response = make_client(retry_after_seconds=7).get(f"/selections/{selections.queued()}/support-examples")
-    problem_of(response, 409, "not-finished")
-    assert response.headers["retry-after"] == "7"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +210,7 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     expected = shown.pop("expected")
     assert expected == {**{name: answer["estimate"][name] for name in ("accuracy", "ci95", "n")}, "basis": "estimate"}
     assert [example["row"] for example in shown["examples"]] == rows
-    assert [shown.pop(name) for name in ("pool_rows", "demonstrations")] == [None, None]
+    assert [shown.pop(name) for name in ("pool_rows", "demonstrations", "name", "version")] == [None] * 4
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
     assert {"task", "method", "prompt", "label_biases", "recommended", "first", "reason"} <= shown.keys()
 

@@ -28,7 +28,7 @@ def intake(client: TestClient, database: Database, settings: Settings) -> Intake
 
 BAD_JSON: list[tuple[str, bytes, Refusal]] = [
     ("cut short", b'{"template": "canary-7f3a', Refusal("bad-request", ("/spec",), 400)),
-    ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec/options/0/0/0/0/0",), 400)),
+    ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec",), 400)),
     ("not UTF-8", b'{"template": "\xff"}', Refusal("bad-request", ("/spec",), 400)),
     ("NUL", b'{"template": "\\u0000"}', Refusal("invalid-request", ("/spec/template",))),
     ("half a surrogate pair", b'{"verbalizer": {"a": "\\ud800"}}', Refusal("invalid-request", ("/spec/verbalizer/a",))),

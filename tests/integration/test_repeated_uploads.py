@@ -1,16 +1,12 @@
 """A repeated upload of the same rows is stored once, also while the stored rows are about to be deleted."""
 
-import json
-from collections.abc import Callable
-
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.store.database import Database
 from app.store.datasets import delete_unused_datasets
 from app.web.authentication import LOCAL_OWNER
-from tests.api_keys import headers_of
-from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
+from tests.integration.samples import make_rows, make_submission
 
 
 def submit(client: TestClient, rows: list[dict[str, str]] | None = None, **request: object) -> str:
@@ -30,19 +26,6 @@ def test_other_rows_and_other_warnings_are_another_dataset(client: TestClient) -
     assert submit(client, make_rows()[:-1]) != first
     with_an_unused_column = [{**row, "source": "web"} for row in make_rows()]
     assert submit(client, with_an_unused_column) != first
-
-
-def test_file_is_not_taken_for_inline_rows(client: TestClient) -> None:
-    form = {"dataset": ("reviews.csv", make_csv())}
-    data = {"spec": json.dumps(make_spec())}
-    files = [client.post("/selections", files=form, data=data).json()["dataset_id"] for _ in range(2)]
-    assert files[0] == files[1] != submit(client)
-
-
-def test_rows_of_another_owner_are_not_used(make_guarded: Callable[..., TestClient]) -> None:
-    client = make_guarded("alice", "bob")
-    found = [submit(client, headers=headers_of(owner)) for owner in ("alice", "bob", "alice")]
-    assert found[0] == found[2] != found[1]
 
 
 def test_shared_dataset_is_deleted_with_its_last_selection(client: TestClient, database: Database) -> None:

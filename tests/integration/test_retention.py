@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.ids import first_id
-from app.lifecycle.sweep import Settling, _find_old, sweep
+from app.lifecycle.sweep import Settling, sweep
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobQueue
@@ -52,17 +52,6 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     make_old(database, selections.in_state(status), created=40, ended=31)
     sweep(database, queue, keeping, Settling(0))
     assert ids_in(database, "jobs") == ids_in(database, "datasets") == set()
-
-
-def test_young_selection_is_not_looked_at(selections: Selections, database: Database, keeping: Settings) -> None:
-    """Its end is in the past, which only its row tells: its id is young."""
-    job_id = selections.succeeded()
-    run_sql(database, "UPDATE jobs SET succeeded_at = now() - interval '31 days' WHERE id = :id", id=job_id)
-    with database.session_scope() as session:
-        assert _find_old(session, keeping) == []
-    old = make_old(database, job_id, created=40, ended=31)
-    with database.session_scope() as session:
-        assert _find_old(session, keeping) == [old]
 
 
 @pytest.mark.parametrize(

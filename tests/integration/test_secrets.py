@@ -1,4 +1,4 @@
-"""What clients send, and what opens doors, is in no log and no error. The nightly test_canary.py searches further."""
+"""What clients send, and what opens doors, is in no log and no error."""
 
 import logging
 import sys

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from app.operations.health import FullDisk
 from app.store.database import Database
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
@@ -36,26 +35,6 @@ def test_full_database_refuses_and_stores_nothing(client: TestClient, full_postg
     problem_of(response, 503, "storage-full")
     assert response.headers["retry-after"]
     assert [run_sql(full_postgres, f"SELECT count(*) FROM {table}") for table in _TABLES] == [0] * len(_TABLES)
-
-
-@pytest.mark.usefixtures("full_postgres")
-def test_service_is_degraded_for_a_minute_after_a_refused_write(client: TestClient) -> None:
-    assert client.get("/readyz").json()["checks"]["storage"] == "ok"
-    assert client.post("/selections", json=make_submission()).status_code == 503
-    found = client.get("/readyz")
-    assert (found.status_code, found.json()["status"]) == (200, "degraded")
-    assert "a disk is full" in found.json()["checks"]["storage"]
-
-
-def test_refusal_is_forgotten_after_a_minute() -> None:
-    now = 5.0
-    disk = FullDisk(lambda: now)
-    assert not disk.is_recent
-    disk.note_refusal()
-    now = 64.9
-    assert disk.is_recent
-    now = 65.0
-    assert not disk.is_recent
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

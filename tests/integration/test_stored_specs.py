@@ -9,10 +9,9 @@ from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables import Job, Report, StoredClassifier
+from app.store.tables import Job
 from tests.integration.conftest import Selections, execute_job
-from tests.integration.prompts_with_pools import make_finding_result
-from tests.integration.samples import make_bag_of_words, make_result, problem_of
+from tests.integration.samples import problem_of
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -54,25 +53,6 @@ def test_spec_is_shown_as_it_is_stored(selections: Selections, database: Databas
     shown = read(selections.client, f"/selections/{selection_id}")["spec"]
     assert shown == {**stored, "verbalizer": dict(stored["verbalizer"])}
     assert list(shown["verbalizer"]) == ["positive", "negative"]
-
-
-@pytest.mark.parametrize("finds", [False, True])
-def test_result_is_shown_as_it_is_stored(selections: Selections, database: Database, *, finds: bool) -> None:
-    made = make_finding_result() if finds else make_result(classifier=make_bag_of_words())
-    selection_id = selections.succeeded(made)
-    with database.session_scope() as session:
-        stored = session.get_one(Report, selection_id).result
-        classifier = session.get(StoredClassifier, selection_id)
-        own = classifier and classifier.classifier
-
-    shown = read(selections.client, f"/selections/{selection_id}/result")
-
-    assert shown == {**stored, "classifier": own, "selection_id": selection_id, "pool_rows": 40 if finds else None}
-    for answer in stored["support_examples"]:
-        found = read(selections.client, f"/selections/{selection_id}/support-examples?use={answer['use']}")
-        names = ("use", "method", "examples", "prompt", "form", "label_biases", "judged", "recommended", "reason")
-        assert {name: found[name] for name in names} == {name: answer[name] for name in names}
-        assert found["task"] == stored["task"]
 
 
 @pytest.mark.parametrize(

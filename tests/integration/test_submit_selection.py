@@ -128,17 +128,6 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
 COLUMNS = {"text_column": "Body", "label_column": "Class"}
 
 
-def test_columns_of_both_files_may_have_other_names(client: TestClient, database: Database) -> None:
-    content = make_csv().replace(b"text,label", b"Body,Class", 1)
-    test = b"Body,Class\none,positive\ntwo,negative\n"
-    parts = {"dataset": content, "test": test}
-    response = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec()), **COLUMNS})
-    assert response.status_code == 202, response.text
-    with database.session_scope() as session:
-        stored = session.scalars(select(Example).where(Example.dataset_id == response.json()["test_dataset_id"])).all()
-    assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
-
-
 @pytest.mark.parametrize(("number", "words"), [(20, None), (21, "occurs more than 20 times")])
 def test_twenty_columns_of_texts_are_joined(client: TestClient, number: int, words: str | None) -> None:
     names = [f"t{place}" for place in range(number)]

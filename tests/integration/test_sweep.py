@@ -190,20 +190,6 @@ def test_jobs_that_redis_lost_are_enqueued_again(selections: Selections, sweep: 
     assert redis.llen(QUEUE) == 3
 
 
-def test_any_number_of_lost_jobs_is_enqueued(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    columns = "owner_id, dataset_id, spec"
-    selections.queued()
-    run_sql(
-        database,
-        f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} "
-        "FROM jobs, generate_series(1, 1200) AS number",
-    )
-    assert sweep() == SweepReport(enqueued=1200)
-    assert redis.llen(QUEUE) == 1201
-
-
 def test_queue_is_filled_up_whichever_jobs_it_holds(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     """Jobs of RQ only wake workers, so those of other jobs serve as well."""
     made = [selections.queued() for _ in range(3)]
@@ -230,18 +216,6 @@ def test_queue_of_servers_is_filled_up_by_itself(
     queue.close()
 
 
-def test_selection_in_backoff_is_not_enqueued(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    selections.running()
-    redis.delete(QUEUE)
-    age(database, "lease_until", 61)
-    assert sweep() == SweepReport(rescued=1)
-    assert sweep() == SweepReport()
-    age(database, "not_before", 0)
-    assert sweep() == SweepReport(enqueued=1)
-
-
 def test_job_that_a_worker_takes_is_not_enqueued_again(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     selections.queued()
     redis.lmove(QUEUE, f"{QUEUE}:intermediate", "LEFT", "RIGHT")
@@ -258,18 +232,6 @@ def test_job_that_a_worker_left_between_the_lists_wakes_nobody(
     sweep()
     assert sweep() == SweepReport(enqueued=1)
     assert redis.llen(QUEUE) == 1
-
-
-@pytest.mark.parametrize("status", ["started", "failed", "queued"])
-def test_job_that_left_the_queue_and_did_not_run_is_replaced(
-    selections: Selections, sweep: Sweep, redis: Redis, status: str
-) -> None:
-    """The worker died with it, or claimed another job."""
-    job_id = f"{selections.queued()}-1"
-    redis.delete(QUEUE)
-    redis.hset(f"rq:job:{job_id}", "status", status)
-    assert sweep() == SweepReport(enqueued=1)
-    assert redis.hget(f"rq:job:{job_id}", "status") == status.encode()
 
 
 def test_sweep_while_redis_is_away_still_rescues(
@@ -326,16 +288,6 @@ def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
     data = redis.hget("rq:job:sel_1-1", "data")
     assert isinstance(data, bytes)
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_job", None, ["sel_1"], {}]
-
-
-def test_unreadable_job_keeps_no_other_from_the_queue(selections: Selections, sweep: Sweep, redis: Redis) -> None:
-    made = [selections.queued() for _ in range(3)]
-    redis.flushall()
-    redis.hset(f"rq:job:{made[0]}-1", "status", "failed")  # RQ writes so into a job that a flush took away
-    redis.hset(f"rq:job:{made[1]}-1", mapping={"status": "of a stranger", "data": b"?", "created_at": "never"})
-    redis.set(f"rq:job:{made[2]}-1", "no hash")
-    assert sweep() == SweepReport(enqueued=3)
-    assert redis.llen(QUEUE) == 3
 
 
 def test_leases_are_spared_after_postgres_took_no_writes(

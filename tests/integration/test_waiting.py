@@ -1,7 +1,6 @@
 """The job that a worker claims, whichever job woke it: of the owner with the fewest running ones, the oldest."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -75,14 +74,6 @@ def test_job_that_another_transaction_holds_is_passed(selections: Selections, da
     assert end(database, take()) == held
 
 
-def test_workers_that_claim_at_once_take_one_job_each(selections: Selections, take: Take) -> None:
-    made = {selections.queued() for _ in range(8)}
-    with ThreadPoolExecutor(4) as pool:
-        claims = list(pool.map(lambda _: take(), range(10)))
-    assert {claim.job_id for claim in claims if claim is not None} == made
-    assert claims.count(None) == 2
-
-
 def test_worker_takes_jobs_of_its_own_models(
     make_client: Callable[..., TestClient], database: Database, settings: Settings, take: Take
 ) -> None:
@@ -96,13 +87,6 @@ def test_worker_takes_jobs_of_its_own_models(
     assert end(database, take(of())) == loaded
     assert take(of()) is None
     assert end(database, take(of(worker_models="endpoints"))) == served
-
-
-def test_order_of_jobs_reads_no_spec(settings: Settings) -> None:
-    """A spec may have megabytes of label words, for each job that waits."""
-    endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
-    of_servers = Settings.model_validate({**settings.model_dump(), "endpoints": {"served": endpoint}})
-    assert "spec" not in str(claims.queue_of_job(of_servers))
 
 
 def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(

@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 import lens_engine
-from app.errors import AppError
 from docs.site import picture, reference
 from lens_cli.application import create_application
 from lens_cli.sample import SAMPLE_SPEC
@@ -54,10 +53,6 @@ def packages() -> set[str]:
     paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py")
     found = {f"{path.parent.relative_to(ROOT)}/" for path in paths} - {"migrations/versions/"}
     return found | {f"{Path(folder).parent}/" for folder in found if folder.count("/") > 1}
-
-
-def subclasses(kind: type[AppError]) -> set[type[AppError]]:
-    return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
 
 
 def test_accuracies_of_classifiers_are_those_of_the_cells() -> None:

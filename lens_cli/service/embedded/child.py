@@ -130,8 +130,6 @@ def describe_end(status: int) -> str:
     """How a process ended, from its exit status, to go on after its name."""
     if status >= 0:
         return f"ended with exit code {status}"
-    if status == -signal.SIGPROF:
-        return "ended itself, because it did not answer any more; its log has where it stood"
     name = signal.Signals(-status).name
     if status == -signal.SIGKILL:
         return f"was killed by {name}, usually by the system, because memory ran out"

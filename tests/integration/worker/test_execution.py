@@ -1,12 +1,9 @@
 """How a run ends, and what becomes of its selection."""
 
 import logging
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy.orm import Session
 
@@ -14,7 +11,6 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables import StoredCheckpoint
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
@@ -38,12 +34,6 @@ def run_with(settings: Settings, double: str, selection_id: str) -> None:
 
 def end_the_wait(database: Database) -> None:
     run_sql(database, "UPDATE jobs SET not_before = now()")
-
-
-def change_checkpoint(database: Database, selection_id: str, **changes: Any) -> None:
-    with database.session_scope() as session:
-        stored = session.get_one(StoredCheckpoint, selection_id)
-        stored.data = replace(Checkpoint.from_bytes(stored.data), **changes).to_bytes()
 
 
 def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Selections, settings: Settings) -> None:
@@ -73,14 +63,6 @@ def test_a_result_names_the_gpu_that_computed_it(
 
     result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert result["provenance"]["device_name"] == name
-
-
-def test_an_unknown_selection_is_passed_over(selections: Selections, settings: Settings) -> None:
-    selection_id = selections.queued()
-
-    run_with(settings, "sound", "sel_gone")
-
-    assert selections.status_of(selection_id) == "queued"
 
 
 @pytest.mark.parametrize(
@@ -244,18 +226,6 @@ def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
     assert event["detail"].endswith(f"moved to the workers of the queue {settings.queue_name}-endpoints")
 
 
-def test_a_cluster_that_is_away_is_a_fault_of_the_worker(selections: Selections, settings: Settings) -> None:
-    pytest.importorskip("ray")
-    selection_id = selections.queued()
-    models = {settings.default_model: "ours"}
-
-    with pytest.raises(WorkerFault, match="Ray could not be reached"):
-        execute_job(selection_id, settings.model_copy(update={"ray_address": "127.0.0.1:1", "allowed_models": models}))
-
-    assert selections.status_of(selection_id) == "queued"
-    assert selections.events_of(selection_id, "worker-unfit") == [{"code": "model-not-loaded", "attempt": 1}]
-
-
 def test_a_selection_that_lost_its_gpu_resumes_from_its_checkpoint(
     selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -317,21 +287,6 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
     assert selections.status_of(claim.job_id) == "queued"
 
 
-def test_a_shutdown_while_the_claim_is_counted_is_not_counted(
-    selections: Selections, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def shut_down(*_: object) -> None:
-        raise ShutDownImminentException("shut down imminent", {})  # type: ignore[no-untyped-call]
-
-    monkeypatch.setattr("worker.execution.count", shut_down)
-    selection_id = selections.queued()
-
-    run_with(settings, "sound", selection_id)
-
-    assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs") == 0
-
-
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
@@ -378,19 +333,6 @@ def test_a_damaged_checkpoint_is_dropped_and_reported(
 
     assert selections.status_of(selection_id) == "succeeded"
     assert run_sql(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
-
-
-def test_a_checkpoint_that_this_build_cannot_restore_is_dropped_and_reported(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    selection_id = selections.queued()
-    run_with(settings, "interrupted", selection_id)
-    change_checkpoint(database, selection_id, values={})
-
-    run_with(settings, "sound", selection_id)
-
-    assert selections.status_of(selection_id) == "succeeded"
-    assert len(selections.events_of(selection_id, "checkpoint-foreign")) == 1
 
 
 def test_a_foreign_checkpoint_never_has_two_models_loaded(

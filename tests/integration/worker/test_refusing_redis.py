@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pytest
 from redis import Redis
-from rq import Queue
 from rq.executions import Execution
 from rq.worker_registration import get_keys
 
@@ -58,10 +57,3 @@ def test_worker_registers_again_after_redis_lost_everything(worker: JobWorker, r
     worker.heartbeat()
     assert get_keys(queue=worker.queues[0]) == {worker.key}
     assert redis.hget(worker.key, "birth") is not None
-
-
-def test_id_that_is_no_text_is_dropped(worker: JobWorker, redis: Redis) -> None:
-    queue = Queue(worker.queue_names()[0], connection=redis, serializer=SERIALIZER)
-    redis.lpush(queue.key, b"\xff\xfe")
-    assert worker.dequeue_job_and_maintain_ttl(None) is None
-    assert (redis.llen(queue.key), redis.llen(queue.intermediate_queue_key)) == (0, 0)

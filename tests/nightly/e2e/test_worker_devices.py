@@ -1,7 +1,6 @@
 """What a real worker checks before it starts, and a worker that is unfit."""
 
 import json
-from typing import Any
 
 import pytest
 import torch
@@ -18,26 +17,9 @@ def start_on_gpu(lens: Stack, **environment: str) -> Worker:
     return lens.start_worker("tests.e2e.worker_on_a_gpu", **environment)
 
 
-def devices_of(lens: Stack) -> list[dict[str, Any]]:
-    devices: list[dict[str, Any]] = lens.client.get("/readyz").json()["workers"]
-    return devices
-
-
 def faults_of(lens: Stack, selection_id: str) -> list[str]:
     events = lens.client.get(f"/selections/{selection_id}/events").json()["items"]
     return [event["data"]["code"] for event in events if event["type"] == "worker-unfit"]
-
-
-def test_readiness_shows_the_gpu_of_a_worker(lens: Stack) -> None:
-    assert devices_of(lens) == []
-    worker = start_on_gpu(lens)
-    until(lambda: devices_of(lens), "the worker registers")
-
-    assert devices_of(lens) == [
-        {"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}
-    ]
-    assert worker.terminate(10) == 0
-    assert devices_of(lens) == []
 
 
 def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: Stack) -> None:

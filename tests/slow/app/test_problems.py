@@ -1,8 +1,10 @@
 """Problem details."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,8 @@ def subclasses(kind: type) -> set[type]:
 def test_every_code_has_a_title(kind: type) -> None:
     modules = {app.errors.__name__, "lens_engine.errors", lens_engine.files.limits.__name__}
     codes = {error.code for error in subclasses(kind) if error.__module__ in modules}  # type: ignore[attr-defined]
+    sources = Path(app.errors.__file__).parent.rglob("*.py")
+    codes.update(code for one in sources for code in re.findall(r'\bcode="([^"]*)"', one.read_text("utf-8")))
     assert codes - TITLES.keys() == set()
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry
 
-from app.answers.client import AnswersClient, AskingMetrics
+from app.answers.client import AnswersClient
 from app.answers.remote import Subject
-from app.errors import AnswersAway, Unavailable
+from app.errors import Unavailable
 from app.settings import Settings
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.files import TextRow
@@ -71,7 +70,7 @@ def program() -> Iterator[Program]:
 async def client_of(*addresses: str, token: str = TOKEN) -> AsyncIterator[AnswersClient]:
     models = {"allowed_models": {"table": "table"}, "default_model": "table"}
     settings = Settings(_env_file=None, answers_addresses=addresses, answers_token=token, **models)
-    client = AnswersClient(settings, AskingMetrics(CollectorRegistry()))
+    client = AnswersClient(settings)
     yield client
     await client.close()
 
@@ -80,7 +79,7 @@ async def ask_until_answered(client: AnswersClient, texts: list[str], refused: l
     """As a client of the API repeats what was refused for now."""
     while True:
         try:
-            return await client.ask(SUBJECT, texts, "prompt")
+            return await client.ask(SUBJECT, texts)
         except Unavailable as error:
             refused.append(error.code)
             await asyncio.sleep(0.1)
@@ -123,8 +122,8 @@ def test_another_process_answers_for_one_that_is_away_and_bad_texts_cost_no_othe
 def test_who_has_not_the_token_or_sends_something_else_is_refused(program: Program) -> None:
     async def ask_with_another_token() -> None:
         async with client_of(program.url, token="another-token-of-the-tests") as client:
-            with pytest.raises(AnswersAway, match="its log and that of the API say why"):
-                await client.ask(SUBJECT, ["text"], "prompt")
+            with pytest.raises(Unavailable, match="its log and that of the API say why"):
+                await client.ask(SUBJECT, ["text"])
 
     asyncio.run(ask_with_another_token())
     path, right = f"{program.url}/subjects/{SUBJECT.digest}", {"Authorization": f"Bearer {TOKEN}"}

@@ -20,7 +20,7 @@ from rq.worker import HerokuWorker
 from app.lifecycle.claims import Claim
 from app.store.queue import RUN_JOB
 from worker.parent import REPORT, JobResult
-from worker.process import ForbiddenJobError, GuardedJob, JobWorker, WorkerMetrics
+from worker.process import ForbiddenJobError, GuardedJob, JobWorker
 
 UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
@@ -132,7 +132,7 @@ def test_kill_ends_the_work_horse_and_not_the_worker(new_group: bool) -> None:
 def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Runs jobs of a worker, each given by its id and its result."""
     worker = object.__new__(JobWorker)
-    worker._faulted, worker.metrics = set(), WorkerMetrics(None)
+    worker._faulted = set()
 
     def run(*jobs: tuple[str, JobResult]) -> None:
         for id_, result in jobs:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.errors import Busy
+from app.errors import Unavailable
 from app.selections.receiving import Admission
 
 
@@ -30,7 +30,11 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
 def test_one_more_than_may_wait_is_refused() -> None:
     admission = Admission(1, 1, "alice")
     with admission.admit("alice"):
-        with admission.admit("alice"), pytest.raises(Busy, match="repeat the request later"), admission.admit("alice"):
+        with (
+            admission.admit("alice"),
+            pytest.raises(Unavailable, match="repeat the request later"),
+            admission.admit("alice"),
+        ):
             pass
         with admission.admit("alice"):
             pass
@@ -55,7 +59,7 @@ def test_large_ones_leave_room_for_small_ones() -> None:
         async with admission.take_place(is_large=True):
             waiting = asyncio.create_task(_hold_large_place(admission))
             await asyncio.sleep(0.01)
-            with pytest.raises(Busy, match="too many large submissions"):
+            with pytest.raises(Unavailable, match="too many large submissions"):
                 await _hold_large_place(admission)
         await asyncio.wait_for(waiting, 5)
         await asyncio.wait_for(_hold_large_place(admission), 5)
@@ -71,7 +75,7 @@ async def _hold_large_place(admission: Admission) -> None:
 def test_one_of_several_owners_has_half_of_the_places() -> None:
     admission = Admission(1, 3)
     with admission.admit("alice"), admission.admit("alice"):
-        with pytest.raises(Busy), admission.admit("alice"):
+        with pytest.raises(Unavailable), admission.admit("alice"):
             pass
         with admission.admit("bob"), admission.admit("bob"):
             pass

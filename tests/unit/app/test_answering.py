@@ -9,7 +9,7 @@ from uvicorn import Config
 from app.answers.answering import MOST_LONG, MOST_SHORT_TEXTS, SHORT_TEXTS, Answering, AskedTexts, Waiting
 from app.answers.models import Models
 from app.answers.remote import Subject
-from app.errors import AppError, Busy, ModelUnusable
+from app.errors import AppError, Conflict, Unavailable
 from lens_engine.errors import NonFiniteScore
 from lens_engine.evaluation.batches import BATCH_ROWS, predict_rows
 from lens_engine.files import TextRow
@@ -79,7 +79,7 @@ def test_a_request_that_fails_costs_no_other_of_its_batch(serve: Callable[..., A
     good, bad = (ask(answering, subject, [text]) for text in ("fine", "poison"))
 
     assert good.result(30)[0].label == "good"
-    with pytest.raises(ModelUnusable) as refused:
+    with pytest.raises(Conflict) as refused:
         bad.result(30)
     assert (refused.value.code, refused.value.status) == (NonFiniteScore.code, 409)
 
@@ -103,7 +103,7 @@ def test_what_waits_is_bounded_and_long_requests_take_no_room_of_short_ones() ->
     for one in (*longs, *shorts):
         waiting.add(one)
     for texts in (TEXTS[:1], TEXTS[:BATCH_ROWS]):
-        with pytest.raises(Busy):
+        with pytest.raises(Unavailable):
             waiting.add(AskedTexts(subject, texts))
     shorts[0].answer.cancel()
     waiting.add(AskedTexts(subject, TEXTS[:1]))

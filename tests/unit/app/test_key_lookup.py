@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -12,10 +11,8 @@ from app.store.keys import KeyLookup
 
 
 @pytest.fixture
-def lookup() -> Iterator[KeyLookup]:
-    made = KeyLookup(cast(Any, None), lifetime_seconds=5.0)
-    yield made
-    made.close()
+def lookup() -> KeyLookup:
+    return KeyLookup(cast(Any, None), lifetime_seconds=5.0)
 
 
 def test_answer_that_expires_while_it_is_looked_up_is_asked_again(lookup: KeyLookup) -> None:

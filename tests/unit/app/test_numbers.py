@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.errors import InvalidCursor
+from app.errors import BadRequest
 from app.web.parameters import read_last_number, read_number
 
 
@@ -16,5 +16,5 @@ def test_ascii_digits_are_a_number(written: str, number: int) -> None:
 )
 def test_anything_else_is_none(written: str) -> None:
     assert read_number(written, 18) is None
-    with pytest.raises(InvalidCursor, match="`cursor` does not belong to a list of events"):
+    with pytest.raises(BadRequest, match="`cursor` does not belong to a list of events"):
         read_last_number(written, 18, "cursor", "events")

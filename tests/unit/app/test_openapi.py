@@ -30,7 +30,7 @@ def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
 
 def test_operations_have_short_names_of_their_own(document: dict[str, Any]) -> None:
     names = [operation["operationId"] for _, operation in operations(document)]
-    assert {"submit_selection", "get_selection", "classify_by_prompt", "store_dataset"} <= set(names)
+    assert {"submit_selection", "get_selection", "classify_texts_by_name", "store_dataset"} <= set(names)
     assert len(set(names)) == len(names)
     assert max(map(len, names)) < 30
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.errors import IdempotencyInFlight, NotFound
+from app.errors import NotFound
 from lens_client import AsyncLensClient, LensClient, LensError, NotSucceeded, Problem, TimedOut, Unreachable
 
 ID = "sel_01jd5g9k2m7x8y4z0q3r6t1v5w"
@@ -76,7 +76,7 @@ def test_busy_service_is_asked_again_after_the_time_that_it_names(pauses: list[f
 
 def test_submission_is_sent_again_with_the_same_key(pauses: list[float]) -> None:
     lost = httpx.ReadError("gone")
-    client, wire = client_of(lost, refused(409, IdempotencyInFlight.code, Retry_After="1"), ok(status=202))
+    client, wire = client_of(lost, refused(409, "idempotency-in-flight", Retry_After="1"), ok(status=202))
     assert client.selections.submit(b"text,label\n", spec={"preset": "quick"}, text_column="text").id == ID
     assert len({request.headers["Idempotency-Key"] for request in wire.requests}) == 1
     assert (

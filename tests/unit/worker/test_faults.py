@@ -92,24 +92,15 @@ INSTANCE = "/selections/sel_1"
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "inline", "pointer"),
+    ("error", "code", "pointer"),
     [
-        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", ["test"], "/dataset/rows/7/label"),
-        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", ["dataset"], "/examples/7/label"),
-        (ClassTooSmall("too few", field="test.label", row=7), "class-too-small", ["test"], "/test_examples/7/label"),
-        (
-            InvalidVerbalizer("same word", field="verbalizer.a.b"),
-            "invalid-verbalizer",
-            ["dataset"],
-            "/spec/verbalizer/a.b",
-        ),
-        (PromptTooLong("long", field="template", row=7), "prompt-too-long", [], "/spec/template"),
+        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", "/dataset/rows/7/label"),
+        (InvalidVerbalizer("same word", field="verbalizer.a.b"), "invalid-verbalizer", "/spec/verbalizer/a.b"),
+        (PromptTooLong("long", field="template", row=7), "prompt-too-long", "/spec/template"),
     ],
 )
-def test_invalid_input_has_the_pointer_of_a_refusal(
-    error: LensError, code: str, inline: list[str], pointer: str
-) -> None:
-    problem = describe_failure(error, INSTANCE, inline)
+def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str, pointer: str) -> None:
+    problem = describe_failure(error, INSTANCE)
 
     assert problem["type"] == f"/docs#{code}"
     assert problem["code"] == code
