@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from lens_client.async_connection import AsyncConnection
-from lens_client.calls import BATCH_TEXTS, Kept, leave_none_out, make_form, make_inputs, path_of
+from lens_client.calls import BATCH_TEXTS, Kept, digest_file, leave_none_out, make_form, make_inputs, path_of
 from lens_client.errors import Problem, Unreachable
 from lens_client.models import (
     Classified,
@@ -67,7 +67,7 @@ class AsyncClassifying:
     ) -> LabelledFile:
         """Write the file with its answers. What was answered is kept beside the output until it is written."""
         read = await self._read(file, parts)
-        kept = Kept.open(output, file, {"path": self._path, **self._wish, **parts})
+        kept = Kept.open(output, {"file": digest_file(file), "path": self._path, **self._wish, **parts})
         await self._answer(kept, read["texts"], read["faults"], on_batch)
         named = output.suffix.lower().removeprefix(".")
         spec = {**self._wish, **leave_none_out({"format": format or (named if named in _FORMATS else None)})}

@@ -12,7 +12,6 @@ from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.files import ParsedDataset
-from lens_engine.files.table import ColumnNames
 from lens_engine.rows.quotas import draw_sample
 from lens_engine.types import Example
 
@@ -97,10 +96,9 @@ def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
     return {**found.model_dump(mode="json"), "label_column": parsed.columns[1]}
 
 
-def find_label_column(session: Session, dataset_id: str) -> ColumnNames | None:
-    """The column of the labels, of several the names; None for rows that were in no file."""
-    found = (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
-    return tuple(found) if isinstance(found, list) else found
+def find_label_column(session: Session, dataset_id: str) -> str | None:
+    """The column of the labels; None for rows that were in no file."""
+    return (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
 
 
 def weigh_rows(rows: ParsedDataset) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.files import ReadTexts
 from lens_engine.files.columns import fold_name
-from lens_engine.files.table import LABEL, ColumnNames
+from lens_engine.files.table import LABEL
 from lens_engine.prompt.labelling import ChosenText
 from lens_engine.prompt.text_checks import SURROGATE
 from lens_engine.show.exports import escape_cell
@@ -98,12 +98,12 @@ def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
     return _write_rows(table.texts, table.kept, table.added, table.lines())
 
 
-def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: ColumnNames | None) -> bytes:
-    """The rows of a file that are to be labelled, as CSV with how each was chosen, and an empty column for the label.
+def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: str | None) -> bytes:
+    """The rows of a file that are to be labelled, as CSV with an empty column for the label, and how each was chosen.
 
     A file that has the column of the labels already gets no other.
     """
-    name = label_column if isinstance(label_column, str) else LABEL
+    name = label_column or LABEL
     new = [] if fold_name(name) in map(fold_name, texts.columns) else [name]
     added = [*new, "chosen_by"]
     rows = ((texts.unpack(texts.rows[one.place]), [*([None] * len(new)), one.chosen_by]) for one in chosen)

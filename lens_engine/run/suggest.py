@@ -95,7 +95,7 @@ def suggest(
     *,
     test: str | Path | None = None,
     text_column: ColumnNames | None = None,
-    label_column: ColumnNames | None = None,
+    label_column: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Suggestion:
@@ -115,7 +115,7 @@ def suggest(
         OSError: the file cannot be read.
     """
     dialect = Dialect(encoding, delimiter)
-    dataset = _parse(Path(path), Named(text_column, label_column, may_guess=True), "dataset", dialect)
+    dataset = _parse(Path(path), Named(text_column, label_column), "dataset", dialect)
     test_rows = None if test is None else _parse(Path(test), Named(*dataset.columns), "test", dialect).examples
     found = suggest_for_rows(dataset.examples, test_rows, label_column=dataset.columns[1], with_choice=True)
     warnings = (*dataset.warnings, *found.warnings)
@@ -127,7 +127,7 @@ def suggest_for_rows(
     examples: Sequence[Example],
     test: Sequence[Example] | None = None,
     *,
-    label_column: ColumnNames | None = None,
+    label_column: str | None = None,
     with_choice: bool = False,
 ) -> Suggestion:
     """As `suggest`, for rows that are read already, without columns and costs.

@@ -123,14 +123,6 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     assert read_result(output).digest == read_result(finished[1]).digest
 
 
-def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    done = run(command(reviews, model, "--option", "budget.max_pairs=150", "--output", str(output)))
-    assert done.returncode == 0, done.stderr
-    assert "Partial: a limit was reached" in done.stdout
-    assert read_result(output).stop_reason == "budget"
-
-
 def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:
     classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
     report = tmp_path / "report.html"

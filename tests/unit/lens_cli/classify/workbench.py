@@ -55,7 +55,6 @@ class Workbench:
         *,
         before_call: Callable[[int], None] | None = None,
         max_prompt_tokens: int = 2048,
-        restart: bool = False,
         text_column: str | None = "text",
         dtype: str | None = None,
         what: WhatIsAsked | None = None,
@@ -71,7 +70,7 @@ class Workbench:
         console = Console(file=StringIO(), width=200)
         asked = SubjectFile(paths.classifier, what, is_fixed=is_fixed, usual="classifier", where="--classifier")
         run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype, answer_above=answer_above)
-        run.execute(open_scorer, console, restart=restart)
+        run.execute(open_scorer, console)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
 
