@@ -106,7 +106,7 @@ def _bar(console: Console, advice: str) -> Iterator[Callable[[int, int], None]]:
             nonlocal first
             rate = None if first is None else (done - first[0]) / (time.monotonic() - first[1])
             first = first or (done, time.monotonic())
-            bar.on_rows(RowProgress(done, total, rate, 0, 0.0))
+            bar.on_rows(RowProgress(done, total, rate))
             if bar.stop_requested() and done < total:
                 message = f"stopped after {done:,} of {total:,} rows"
                 raise Refusal(message, details=(advice,), exit_code=EXIT_INTERRUPTED)

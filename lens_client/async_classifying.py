@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from lens_client.async_connection import AsyncConnection
-from lens_client.calls import BATCH_TEXTS, Kept, leave_none_out, make_form, make_inputs, path_of
+from lens_client.calls import BATCH_TEXTS, Kept, digest_file, leave_none_out, make_form, make_inputs, path_of
 from lens_client.errors import Problem, Unreachable
 from lens_client.models import (
     Classified,
@@ -26,7 +26,7 @@ from lens_client.models import (
 PATIENCE_SECONDS = 600.0
 """How long a batch is asked again without an answer."""
 _PAUSE_SECONDS = 2.0
-_FORMATS = ("csv", "jsonl", "parquet")
+_FORMATS = ("csv", "jsonl")
 
 Heard = Callable[[int, int], None]
 """Called after each batch: rows that have an answer, and rows of the file."""
@@ -67,7 +67,7 @@ class AsyncClassifying:
     ) -> LabelledFile:
         """Write the file with its answers. What was answered is kept beside the output until it is written."""
         read = await self._read(file, parts)
-        kept = Kept.open(output, file, {"path": self._path, **self._wish, **parts})
+        kept = Kept.open(output, {"file": digest_file(file), "path": self._path, **self._wish, **parts})
         await self._answer(kept, read["texts"], read["faults"], on_batch)
         named = output.suffix.lower().removeprefix(".")
         spec = {**self._wish, **leave_none_out({"format": format or (named if named in _FORMATS else None)})}
@@ -173,7 +173,7 @@ class AsyncFindings:
             output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
             labels: the right label of each text, for figures in the answer.
             prompts, use, fixed, answer_above: what is asked; see docs/api.md.
-            format: csv, jsonl or parquet; by default as `output` is called, else the form of the file.
+            format: csv or jsonl; by default as `output` is called, else the form of the file.
             on_batch: gets the number of rows that are answered, and of all.
             parts: `text_column`, `delimiter` and `encoding` of a file.
 

@@ -161,10 +161,6 @@ class AsyncDatasets:
         """Your datasets, newest first."""
         return await self._connection.read_pages(Dataset, "/datasets", most)
 
-    async def report(self, dataset_id: str) -> dict[str, Any]:
-        """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
-        return await self._connection.read_json(path_of("datasets", dataset_id, "report"))
-
     async def suggest_labels(self, texts: Sequence[str] | Path, **given: Any) -> LabelSuggestions:
         """Which texts to label next, of a list or of a file.
 

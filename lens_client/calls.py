@@ -67,10 +67,12 @@ class Kept:
         self._source: list[Any] | None = None
 
     @classmethod
-    def open(cls, output: Path, source: Path, asked: Mapping[str, Any]) -> "Kept":
-        """Take up the whole batches that an earlier run kept for the same file, asked in the same way."""
-        path, origin = output.with_name(f"{output.name}.partial.jsonl"), hashlib.sha256(source.read_bytes()).hexdigest()
-        kept = cls(path, output, json.dumps({"file": origin, **asked}, sort_keys=True))
+    def open(cls, output: Path, asked: Mapping[str, Any]) -> "Kept":
+        """Take up the whole batches that an earlier run kept. `asked`: the file, by its digest, and all that is asked
+        of it; answers to anything else are forgotten.
+        """
+        path = output.with_name(f"{output.name}.partial.jsonl")
+        kept = cls(path, output, json.dumps(asked, sort_keys=True))
         # A run that was killed may have cut the last line.
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         head = json.loads(lines[0]) if lines and lines[0].startswith(b"[") else [None, None]
@@ -122,6 +124,10 @@ def make_inputs(inputs: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
 
 def make_examples(examples: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"text": text, "label": label} for text, label in examples]
+
+
+def digest_file(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def read_file(file: File) -> bytes:

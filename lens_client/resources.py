@@ -160,10 +160,6 @@ class Datasets:
         """Your datasets, newest first."""
         return self._connection.read_pages(Dataset, "/datasets", most)
 
-    def report(self, dataset_id: str) -> dict[str, Any]:
-        """What is in a dataset: labels, duplicates, conflicting labels, lengths."""
-        return self._connection.read_json(path_of("datasets", dataset_id, "report"))
-
     def suggest_labels(self, texts: Sequence[str] | Path, **given: Any) -> LabelSuggestions:
         """Which texts to label next, of a list or of a file.
 

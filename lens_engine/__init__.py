@@ -11,52 +11,29 @@ from typing import TYPE_CHECKING, Any
 from lens_engine.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from lens_engine.classifier.classifier import Classifier
-    from lens_engine.config import SelectionConfig
-    from lens_engine.errors import LensError
-    from lens_engine.files import read_examples
-    from lens_engine.metering.estimate import CostEstimate
-    from lens_engine.model.local.load import load_scorer
-    from lens_engine.model.servers.address import Endpoint
-    from lens_engine.model.spending import TokenPrices
-    from lens_engine.opening import LanguageModel, open_model
-    from lens_engine.presets import resolve_config
-    from lens_engine.prompt.template import Task, Template
-    from lens_engine.prompt.verbalizer import Verbalizer
-    from lens_engine.result import SelectionResult
-    from lens_engine.rows.problem import Problem
-    from lens_engine.run.estimator import LensClassifier
-    from lens_engine.run.pipeline import select_support_examples
-    from lens_engine.run.preparation import estimate_cost
-    from lens_engine.run.suggest import Suggestion, suggest
-    from lens_engine.show.exports import export_support_examples
-    from lens_engine.types import Example
-
-__all__ = [
-    "Classifier",
-    "CostEstimate",
-    "Endpoint",
-    "Example",
-    "LanguageModel",
-    "LensClassifier",
-    "LensError",
-    "Problem",
-    "SelectionConfig",
-    "SelectionResult",
-    "Suggestion",
-    "Task",
-    "Template",
-    "TokenPrices",
-    "Verbalizer",
-    "estimate_cost",
-    "export_support_examples",
-    "load_scorer",
-    "open_model",
-    "read_examples",
-    "resolve_config",
-    "select_support_examples",
-    "suggest",
-]
+    from lens_engine.classifier.classifier import Classifier as Classifier
+    from lens_engine.config import SelectionConfig as SelectionConfig
+    from lens_engine.errors import LensError as LensError
+    from lens_engine.files import read_examples as read_examples
+    from lens_engine.metering.estimate import CostEstimate as CostEstimate
+    from lens_engine.model.local.load import load_scorer as load_scorer
+    from lens_engine.model.servers.address import Endpoint as Endpoint
+    from lens_engine.model.spending import TokenPrices as TokenPrices
+    from lens_engine.opening import LanguageModel as LanguageModel
+    from lens_engine.opening import open_model as open_model
+    from lens_engine.presets import resolve_config as resolve_config
+    from lens_engine.prompt.template import Task as Task
+    from lens_engine.prompt.template import Template as Template
+    from lens_engine.prompt.verbalizer import Verbalizer as Verbalizer
+    from lens_engine.result import SelectionResult as SelectionResult
+    from lens_engine.rows.problem import Problem as Problem
+    from lens_engine.run.estimator import LensClassifier as LensClassifier
+    from lens_engine.run.pipeline import select_support_examples as select_support_examples
+    from lens_engine.run.preparation import estimate_cost as estimate_cost
+    from lens_engine.run.suggest import Suggestion as Suggestion
+    from lens_engine.run.suggest import suggest as suggest
+    from lens_engine.show.exports import export_support_examples as export_support_examples
+    from lens_engine.types import Example as Example
 
 _HOME = {
     "Classifier": "classifier.classifier",
@@ -83,6 +60,7 @@ _HOME = {
     "select_support_examples": "run.pipeline",
     "suggest": "run.suggest",
 }
+__all__ = tuple(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -95,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, imported or not, for completion."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})

@@ -135,24 +135,9 @@ class InvalidVerbalizer(InvalidInput):
 
 
 class InvalidConfig(InvalidInput):
-    """Options are out of range, unknown, or in conflict with each other.
-
-    `faults` has one entry for each wrong option; `field` is that of the first.
-    """
+    """Options are out of range, unknown, or in conflict with each other."""
 
     code = "invalid-options"
-
-    @classmethod
-    def of_problems(cls, problems: tuple[InputProblem, ...]) -> Self:
-        """One error for one wrong option or several, of which each is numbered in the message."""
-        first, *others = problems
-        message = first.detail
-        if others:
-            listed = " ".join(f"({number}) {problem.detail}" for number, problem in enumerate(problems, start=1))
-            message = f"{len(problems)} options are wrong: {listed}"
-        error = cls(message, field=first.field)
-        error.problems = problems if others else ()  # without notes: the message tells them all
-        return error
 
 
 class PromptTooLong(InvalidInput):

@@ -2,14 +2,14 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InputProblem, InvalidConfig
+from lens_engine.errors import InvalidConfig, InvalidInput, join_faults
 
 _MAX_SUGGESTIONS = 3
 _MAX_CHARACTERS = 60
@@ -66,27 +66,24 @@ _MAX_PROBLEMS = 10
 _MAX_SHOWN = 60
 """Longest part of a given value that a message repeats (characters)."""
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
-
-def refuse_options(error: ValidationError) -> InvalidConfig:
-    """The refusal of options that do not fit `SelectionConfig`. It names the first ten wrong options."""
+def refuse_options(error: ValidationError) -> InvalidInput:
+    """The refusal of options that do not fit `SelectionConfig`; see `join_faults`."""
     found = error.errors(include_url=False)[:_MAX_PROBLEMS]
-    problems = [problem for item in found for problem in _describe(item)]
-    return InvalidConfig.of_problems(tuple(problems[:_MAX_PROBLEMS]))
+    return join_faults([problem for item in found for problem in _describe(item)][:_MAX_PROBLEMS])
 
 
-def _describe(item: Any) -> Iterator[InputProblem]:
+def _describe(item: Any) -> Iterator[InvalidConfig]:
     """What is wrong, from an entry of `ValidationError.errors`."""
     path, value = ".".join(part for part in item["loc"] if isinstance(part, str)), item["input"]
     place = f"options.{path}" if path else "options"
     if item["type"] == "extra_forbidden":
         for name in _list_names(path, value):
-            yield InputProblem(f"options.{name}", _describe_unknown(name))
+            yield InvalidConfig(_describe_unknown(name), field=f"options.{name}")
     elif item["type"] == "value_error":  # options in conflict; the message is that of `lens_engine.config`
-        yield InputProblem(place, str(item["ctx"]["error"]))
+        yield InvalidConfig(str(item["ctx"]["error"]), field=place)
     else:
-        yield InputProblem(place, _describe_value(path, value))
+        yield InvalidConfig(_describe_value(path, value, item["msg"]), field=place)
 
 
 def _list_names(path: str, value: object) -> list[str]:
@@ -97,64 +94,17 @@ def _list_names(path: str, value: object) -> list[str]:
 
 
 def _describe_unknown(name: str) -> str:
-    suggestion = _ask(suggest_options(name))
-    return f"there is no option {_show(name)}; {suggestion or 'docs/reference.md lists the options'}"
+    near = " or ".join(suggest_options(name))
+    advice = f"did you mean {near}?" if near else "docs/reference.md lists the options"
+    return f"there is no option {_show(name)}; {advice}"
 
 
-def _describe_value(path: str, value: object) -> str:
-    field = list_options().get(path)
-    if field is None:
-        examples = [option for option in list_options() if option.startswith(f"{path}.")]
-        such = f", such as {examples[0]}" if examples else ""
-        return f"{path} is a group of options{such}; it is {_show(value)}"
-    message = f"{path} must be {_describe_allowed(field)}; it is {_show(value)}"
-    suggestion = _ask(suggest_words(value, _list_words(field))) if isinstance(value, str) else ""
-    return f"{message}; {suggestion}" if suggestion else message
-
-
-def _describe_allowed(field: FieldInfo) -> str:
-    """What an option may be: its words, or its kind and range; and null if that is allowed."""
-    words, kinds = _list_words(field), _alternatives(field.annotation)
-    which = "a list of some of" if get_origin(field.annotation) is tuple else "one of"
-    allowed = f"{which} {', '.join(words)}" if words else " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
-    if span := _describe_range(field):
-        allowed = f"{allowed} {span}"
-    return f"{allowed}, or null" if type(None) in kinds else allowed
-
-
-def _describe_range(field: FieldInfo) -> str:
-    names = ("ge", "gt", "le", "lt")
-    given = [(name, getattr(bound, name)) for bound in field.metadata for name in names if hasattr(bound, name)]
-    bounds = {name: _show_number(bound) for name, bound in given if bound is not None}
-    if "ge" in bounds and "le" in bounds:
-        return f"from {bounds['ge']} to {bounds['le']}"
-    parts = {"ge": "of {} or more", "gt": "above {}", "le": "of at most {}", "lt": "below {}"}
-    return " and ".join(text.format(bounds[name]) for name, text in parts.items() if name in bounds)
-
-
-def _list_words(field: FieldInfo) -> tuple[str, ...]:
-    """The words that an option may be; none if the option is no choice of words."""
-    return tuple(
-        word for kind in _alternatives(field.annotation) if get_origin(kind) is Literal for word in get_args(kind)
-    )
-
-
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The parts of a union, or the kind of the items of a list; another type is its own only part."""
-    is_union = get_origin(annotation) is Union or type(annotation).__name__ == "UnionType"
-    is_list = get_origin(annotation) is tuple
-    return get_args(annotation) if is_union or is_list else (annotation,)
-
-
-def _ask(suggestions: Sequence[str]) -> str:
-    if not suggestions:
-        return ""
-    *others, last = suggestions
-    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
-
-
-def _show_number(number: float) -> str:
-    return f"{int(number) if number == int(number) else number:,}"
+def _describe_value(path: str, value: object, said: str) -> str:
+    if path in list_options():
+        return f"{path}: {said[:1].lower()}{said[1:]}; it is {_show(value)}"
+    examples = [option for option in list_options() if option.startswith(f"{path}.")]
+    such = f", such as {examples[0]}" if examples else ""
+    return f"{path} is a group of options{such}; it is {_show(value)}"
 
 
 def _show(value: object) -> str:

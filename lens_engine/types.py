@@ -1,10 +1,9 @@
 """Types that every module shares."""
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy import float32, float64, intp
@@ -50,24 +49,6 @@ class Record(BaseModel):
     """Base of stored and published values: frozen, without unknown fields, without NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-@dataclass(frozen=True)
-class Look:
-    """How the values of a class look to a person."""
-
-    html: Callable[[Any], str]  #: in a notebook
-    line: Callable[[Any], str] = repr  #: printed
-    text: Callable[[Any], str] = repr  #: printed in full
-
-
-class Shown:
-    """Data that a notebook shows. Its look is set by `lens_engine.show`, which stands above all data."""
-
-    look: ClassVar[Look | None] = None
-
-    def _repr_html_(self) -> str | None:
-        return None if self.look is None else self.look.html(self)
 
 
 class StoredLogProbs(Record):

@@ -58,7 +58,6 @@ def check_endpoints(settings: Settings) -> Device:
     if not settings.endpoints:
         raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
     _check_packages(("httpx", "tokenizers"), "service,endpoint")
-    _check_packages(("torch",) * any(one.weights for one in settings.endpoints.values()), "service,endpoint,model")
     for name, one in settings.endpoints.items():
         try:
             one.read_key()

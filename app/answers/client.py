@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from fastapi import Request
@@ -85,8 +84,7 @@ class _Servers(ModelSource):
         self._settings = settings
 
     def open(self, key: ModelKey) -> Opened:
-        # The workers compare a server with its weights, and have torch.
-        endpoint = replace(self._settings.endpoints[key.name], weights=None)
+        endpoint = self._settings.endpoints[key.name]
         kept_bytes = self._settings.pair_cache_mib << 20 or None
         model = open_model(endpoint, name=key.name, cache_dir=self._settings.cache_dir, pair_cache_bytes=kept_bytes)
         return Opened(model.scorer)

@@ -134,8 +134,7 @@ def write_labelled(make: MakeFinder, path: str, services: Services, owner_id: st
     form, spec, asked = _read_form(TableSpec, make, services, owner_id, body)
     found = _read_texts(form, services, asked.classifier)
     predictions = _read_answers(form, asked.classifier, len(found.rows))
-    spool_dir = services.settings.spool_dir
-    table = PredictedTable(asked.classifier.labels, found, predictions, spool_dir, spec.answer_above)
+    table = PredictedTable(asked.classifier.labels, found, predictions, spec.answer_above)
     format: TableFormat = spec.format or ("jsonl" if found.format in ("jsonl", "json") else "csv")
     with open(path, "wb") as file:
         file.writelines(write_table(table, format))

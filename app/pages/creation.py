@@ -20,7 +20,6 @@ from app.pages.shell import has_sample
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import JsonBody
-from app.selections.dataset_endpoints import read_report
 from app.selections.parts import COLUMN_PARTS
 from app.selections.receiving import Upload, do_large, hold_place, receive
 from app.selections.submission import check_key, submit_selection
@@ -67,8 +66,7 @@ async def show_new(
     if dataset is None:
         return visit.answer("new.html", dataset=None, types=FILE_TYPES, has_sample=has_sample(), sample=sample)
     stored = await run_in_threadpool(_read_stored, visit.services, visit.owner, dataset, test)
-    report = await read_report(visit.request, visit.services, visit.owner, dataset)
-    return visit.answer("new.html", None, **stored, report=report, of=of)
+    return visit.answer("new.html", None, **stored, of=of)
 
 
 def _read_stored(services: Services, owner: str, dataset: str, test: str | None) -> dict[str, Any]:

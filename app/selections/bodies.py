@@ -117,7 +117,8 @@ def parse_body(raw: bytes, max_rows: int) -> JsonBody:
 
 def name_columns(given: Mapping[str, ColumnNames]) -> Named:
     """The columns that a body names."""
-    return Named(given.get("text_column"), given.get("label_column"))
+    label = given.get("label_column")
+    return Named(given.get("text_column"), None if label is None else str(label))
 
 
 def name_file(name: str) -> str | None:

@@ -2,18 +2,16 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response, status
-from starlette.concurrency import run_in_threadpool
+from fastapi import APIRouter, Response, status
 from starlette.responses import JSONResponse
 
 from app.errors import BadRequest
 from app.selections import datasets as service
-from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut, StoredDataset
+from app.selections.datasets import DatasetBody, DatasetOut, DatasetPage, StoredDataset
 from app.selections.parts import COLUMN_PARTS, LABELLED_FILE, describe_form, describe_upload
-from app.selections.receiving import Upload, do_large, receive
+from app.selections.receiving import Upload, receive
 from app.store import datasets as repository
-from app.store.services import Services
-from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SessionDep, make_id_reader
 from app.web.openapi import refusals, sends
 
 DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]
@@ -69,29 +67,6 @@ def list_datasets(session: SessionDep, owner: OwnerDep, page: PageDep) -> Datase
 def get_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) -> DatasetOut:
     """Return what is known of a dataset."""
     return service.present(service.get(session, owner, dataset_id))
-
-
-@router.get("/{dataset_id}/report", response_description="The report.", responses=refusals(400, 401, 404, 422, 503))
-async def get_dataset_report(
-    request: Request, dataset_id: DatasetIdDep, owner: OwnerDep, services: ServicesDep
-) -> DatasetReportOut:
-    """Return what is in a dataset: labels, duplicates, conflicting labels, lengths.
-
-    Of more than 20,000 rows or 4 million characters, all but the labels is of a sample; `sample_rows` says how large it
-    is. The first request makes the report, which takes up to some 20 seconds.
-    """
-    return DatasetReportOut(**await read_report(request, services, owner, dataset_id), dataset_id=dataset_id)
-
-
-async def read_report(request: Request, services: Services, owner: str, dataset_id: str) -> dict[str, Any]:
-    """The report on a dataset, which the first request makes."""
-
-    def find() -> dict[str, Any] | None:
-        with services.database.session_scope() as session:
-            return service.find_report(session, owner, dataset_id, services.settings)
-
-    report = await run_in_threadpool(find)
-    return await do_large(request, service.describe, dataset_id) if report is None else report
 
 
 @router.delete(

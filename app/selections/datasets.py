@@ -6,7 +6,6 @@ from typing import Any
 
 from cachetools import LRUCache
 from pydantic import Field
-from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.errors import Conflict, NotFound, Unprocessable
@@ -22,7 +21,6 @@ from app.store.tables import Dataset
 from app.web.validation import Outgoing, read_model
 from lens_engine.files import ParsedDataset, parse_inline
 from lens_engine.model.local.model_files import CountTokens, find_token_counter
-from lens_engine.rows.report import DatasetReport, LabelRows, describe_dataset
 
 
 class DatasetBody(RowsBody):
@@ -30,6 +28,13 @@ class DatasetBody(RowsBody):
 
     examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
     name: Name | None = Field(default=None, description="Display name.")
+
+
+class LabelRows(Outgoing):
+    """A label and its number of rows."""
+
+    label: str = Field(description="Label.")
+    rows: int = Field(description="Number of rows.")
 
 
 class DatasetOut(Outgoing):
@@ -53,12 +58,6 @@ class DatasetPage(Outgoing):
 
     items: list[DatasetOut] = Field(description="Datasets, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
-
-
-class DatasetReportOut(DatasetReport):
-    """What is in a dataset, and its id."""
-
-    dataset_id: str = Field(description="Id of the dataset.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +89,6 @@ def keep_rows(
     return StoredDataset(answer, is_new=found is None)
 
 
-def describe(services: Services, owner_id: str, dataset_id: str) -> dict[str, Any]:
-    """Make the report on a dataset, and keep it: a dataset never changes. Raises NotFound as `find_report`."""
-    with services.database.session_scope() as session:
-        if (made := find_report(session, owner_id, dataset_id, services.settings)) is not None:
-            return made  # while this one waited
-        dataset = get(session, owner_id, dataset_id)
-        rows, counts = repository.load_sample(session, dataset_id), dataset.label_counts
-    settings = services.settings
-    count_tokens = find_counter(settings, settings.default_model)
-    found = describe_dataset(rows, count_tokens, counts=counts, warnings=dataset.warnings)
-    report = found.model_dump(mode="json")
-    with services.database.session_scope() as session:
-        kept = {"default_model": settings.default_model, **report}
-        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(report=kept))
-    return report
-
-
 def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
     limits = parsing_limits(settings, skips_unlabelled=True)  # what is stored is not yet selected from
     if isinstance(body, JsonBody):
@@ -126,16 +108,6 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
     if found is None:
         raise NotFound("there is no dataset with this id")
     return found
-
-
-def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
-    """Return the report on a dataset, if it was made already with the tokens of the default model.
-
-    Raises NotFound if the owner has no dataset with this id.
-    """
-    dataset = get(session, owner_id, dataset_id)
-    kept = dict(dataset.report or {})
-    return kept if kept.pop("default_model", None) == settings.default_model else None
 
 
 _counters = LRUCache[str, CountTokens](maxsize=2)

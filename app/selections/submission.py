@@ -102,7 +102,7 @@ class KnownDataset:
     id: str
     field: str  #: of the body, which names it
     examples: tuple[Example, ...]
-    label_column: ColumnNames | None  #: None if it is not known
+    label_column: str | None  #: None if it is not known
     warnings: Sequence[str]  #: of its upload
 
 

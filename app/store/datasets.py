@@ -5,15 +5,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select, text, update
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from app.ids import new_id
 from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.files import ParsedDataset
-from lens_engine.files.table import ColumnNames
-from lens_engine.rows.report import draw_sample
+from lens_engine.rows.quotas import draw_sample
 from lens_engine.types import Example
 
 ROW_BYTES = 150
@@ -97,10 +96,9 @@ def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
     return {**found.model_dump(mode="json"), "label_column": parsed.columns[1]}
 
 
-def find_label_column(session: Session, dataset_id: str) -> ColumnNames | None:
-    """The column of the labels, of several the names; None for rows that were in no file."""
-    found = (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
-    return tuple(found) if isinstance(found, list) else found
+def find_label_column(session: Session, dataset_id: str) -> str | None:
+    """The column of the labels; None for rows that were in no file."""
+    return (session.scalar(select(Dataset.input).where(Dataset.id == dataset_id)) or {}).get("label_column")
 
 
 def weigh_rows(rows: ParsedDataset) -> int:
@@ -174,7 +172,7 @@ def find_dataset(session: Session, owner_id: str, dataset_id: str) -> Dataset | 
 
 def list_datasets(session: Session, owner_id: str, before: str | None, limit: int) -> Sequence[Dataset]:
     """Return up to `limit` + 1 datasets, newest first. The extra one shows that there is a next page."""
-    statement = select(Dataset).options(defer(Dataset.report)).where(Dataset.owner_id == owner_id)
+    statement = select(Dataset).where(Dataset.owner_id == owner_id)
     if before is not None:
         statement = statement.where(Dataset.id < before)
     return session.scalars(statement.order_by(Dataset.id.desc()).limit(limit + 1)).all()

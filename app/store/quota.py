@@ -1,6 +1,6 @@
 """What one owner may have: jobs that are queued or running, and bytes of all that is stored.
 
-What counts is what the query in docs/operations.md shows.
+What counts is what docs/owners.sql shows.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ def count_stored(session: Session, owner_id: str) -> int:
 def _queries() -> list[tuple[Any, InstrumentedAttribute[str]]]:
     """Statements of bytes, each with the column of the owner."""
     size = func.pg_column_size
-    rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows + func.coalesce(size(Dataset.report), 0)
+    rows = Dataset.num_bytes + ROW_BYTES * Dataset.num_rows
     named = size(PromptContent.result) + func.coalesce(size(PromptContent.classifier), 0)
     added = func.coalesce(func.octet_length(PromptExample.text) + func.octet_length(PromptExample.label), 0) + ROW_BYTES
     return [

@@ -72,7 +72,6 @@ class Dataset(Base):
     """Columns and dialect of the file; null for rows that were in no file."""
     is_kept: Mapped[bool] = mapped_column(server_default=sa.false())
     """Whether the owner stored it by itself, so that it stays when no job uses it."""
-    report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
     created_at: Mapped[CreatedAt]
 
 

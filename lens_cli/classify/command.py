@@ -19,7 +19,7 @@ from lens_cli.subject_file import SubjectFile, SubjectOptions
 class PredictionOptions:
     """The classifier, and the file that it writes."""
 
-    output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")]
+    output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv or .jsonl.")]
     classifier: Annotated[
         Path | None,
         typer.Option(
@@ -40,10 +40,6 @@ class PredictionOptions:
     ] = None
     overwrite: Annotated[
         bool, typer.Option("--overwrite", metavar="", help="Replace OUTPUT if it exists; otherwise it is refused.")
-    ] = False
-    restart: Annotated[
-        bool,
-        typer.Option("--restart", metavar="", help="Discard OUTPUT.partial.jsonl and start again from the first row."),
     ] = False
 
 
@@ -100,8 +96,6 @@ def _ask(
 
     paths, console = Paths(texts, texts, written.output), Console(stderr=True)
     paths.check(overwrite=written.overwrite)
-    if written.restart:
-        paths.partial.unlink(missing_ok=True)
     found = service.classify(texts, written.output, wish, rows, written.answer_above, console)
     for note in found.notes:
         show_note(note, console)
@@ -132,4 +126,4 @@ def _classify(
     run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, answer_above)
     with model.opening(served, run.classifier.model) as (chosen, open_scorer):
         named = None if chosen is None else chosen.reference
-        run.execute(partial(open_scorer, run.origin.dtype), Console(stderr=True), model=named, restart=written.restart)
+        run.execute(partial(open_scorer, run.dtype), Console(stderr=True), model=named)

@@ -1,15 +1,11 @@
 """A classification on this machine: a file of texts in, batch after batch predicted, a file of predictions out."""
 
-import fcntl
 import hashlib
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
@@ -17,9 +13,9 @@ from lens_cli.asked_model import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output, show_note
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
+from lens_client.calls import Kept
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.disk import replace_file
-from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, batches_of
+from lens_engine.evaluation.batches import Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
 from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.files.table import ColumnNames
@@ -27,121 +23,25 @@ from lens_engine.files.text_file import ANY_DIALECT
 from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.wording import show_count
-from lens_engine.types import Record
 
 
-class Origin(Record):
-    """What the predictions were made of. It is the first line of the file."""
+class _KeptPredictions:
+    """Predictions, and their file beside the output."""
 
-    format: Literal["lens-predictions-1"] = "lens-predictions-1"
-    classifier_sha256: str
-    input_sha256: str
-    text_column: str | tuple[str, ...]
-    delimiter: str | None
-    encoding: str
-    dtype: str
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self.predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
 
-
-_ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file", "text_column": "text column"}
-
-
-class PartialFile:
-    """The engine's `AnswerStore` as JSON lines: the origin, then one for each row of the input, in order."""
-
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self.path = path
-        self.predictions: list[Prediction] = []
-        self._file = file
-
-    def take_up(self, _: object) -> int:
-        """Number of rows that are classified. The origin names the model already."""
-        return len(self.predictions)
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        return self.predictions[start : start + limit]
-
-    def keep(self, _: int, predictions: Sequence[Prediction]) -> None:
+    def keep(self, predictions: Sequence[Prediction]) -> None:
         """Write the predictions of the next rows."""
-        self._write_lines(predictions)
+        self._kept.add([one.model_dump(mode="json") for one in predictions], None)
         self.predictions += predictions
-
-    def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
-
-    def load(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
-        """Keep the predictions of an earlier run, or begin the file."""
-        self._file.seek(0)
-        lines = [] if restart else self._file.read().splitlines(keepends=True)
-        if lines and lines[0].endswith(b"\n"):
-            self._check_origin(lines[0], origin)
-            self._keep_whole_batches(lines, num_rows)
-        else:
-            self._file.truncate(0)
-            self._write_lines([origin])
-
-    def _check_origin(self, line: bytes, origin: Origin) -> None:
-        try:
-            found = dict(Origin.model_validate_json(line))
-            differences = [_ORIGIN_NAMES.get(name, name) for name, ours in origin if found[name] != ours]
-        except ValidationError:
-            differences = ["format"]
-        if differences:
-            raise RefusedInput(
-                f"{self.path} holds predictions of another run; it differs in: {', '.join(differences)}",
-                "where: --restart discards these predictions and starts again",
-            )
-
-    def _keep_whole_batches(self, lines: list[bytes], num_rows: int) -> None:
-        """Keep whole batches, so that the batches are those of an undisturbed run, and cut off what follows."""
-        predictions = list(_read_predictions(lines[1:]))
-        num_kept = len(predictions)
-        if num_kept != num_rows:
-            num_kept -= num_kept % BATCH_ROWS
-        self.predictions = predictions[:num_kept]
-        self._file.truncate(sum(map(len, lines[: num_kept + 1])))
-
-    def _write_lines(self, records: Sequence[Record]) -> None:
-        self._file.write("".join(f"{record.model_dump_json()}\n" for record in records).encode())
-        self._file.flush()
-
-
-@contextmanager
-def partial_file(path: Path, origin: Origin, num_rows: int, *, restart: bool = False) -> Iterator[PartialFile]:
-    """Open the file, and lock it until the block ends. It is kept unless it holds no prediction then.
-
-    Args:
-        num_rows: number of rows of the input.
-        restart: whether to discard the predictions that are there.
-    """
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RefusedInput(f"another process is writing {path}; wait for its end") from None
-        partial = PartialFile(path, file)
-        partial.load(origin, num_rows, restart=restart)
-        try:
-            yield partial
-        finally:
-            if not partial.predictions:
-                partial.remove()
-
-
-def _read_predictions(lines: Sequence[bytes]) -> Iterator[Prediction]:
-    """The predictions before the first unreadable line. A killed process may leave its last line unfinished."""
-    for line in lines:
-        if not line.endswith(b"\n"):
-            return
-        try:
-            yield Prediction.model_validate_json(line)
-        except ValidationError:
-            return
 
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
 
-_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+_FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +72,8 @@ class ClassificationRun:
     paths: Paths
     classifier: Classifier
     texts: ReadTexts
-    origin: Origin
+    asked: Mapping[str, object]  #: what the predictions are made of: only equal ones are taken up
+    dtype: str
     notes: tuple[str, ...] = ()  #: what was taken from the input but may surprise
     answer_above: float | None = None  #: least probability of a label that is given; None for every label
 
@@ -202,15 +103,16 @@ class ClassificationRun:
         columns = Named(text_column, usual_text=None if known is None else known.text_column)
         limits = ParsingLimits.of_own_files()
         texts = read_texts(paths.texts, limits, columns=columns, field="input", dialect=dialect, usual=usual)
-        origin = Origin(
-            classifier_sha256=hashlib.sha256(classifier.model_dump_json().encode()).hexdigest(),
-            input_sha256=_digest(paths.texts),
-            text_column=texts.text_column,
-            delimiter=texts.dialect.delimiter,
-            encoding=texts.dialect.encoding,
-            dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
-        )
-        return cls(paths, classifier, texts, origin, texts.warnings, answer_above)
+        dtype = dtype or ("float32" if classifier.model is None else classifier.model.dtype)
+        made_of = {
+            "classifier": hashlib.sha256(classifier.model_dump_json().encode()).hexdigest(),
+            "file": _digest(paths.texts),
+            "text_column": texts.text_column,
+            "delimiter": texts.dialect.delimiter,
+            "encoding": texts.dialect.encoding,
+            "dtype": dtype,
+        }
+        return cls(paths, classifier, texts, made_of, dtype, texts.warnings, answer_above)
 
     @property
     def rows(self) -> tuple[TextRow, ...]:
@@ -222,34 +124,32 @@ class ClassificationRun:
         console: Console,
         *,
         model: str | None = None,
-        restart: bool = False,
     ) -> None:
         """Load the model, predict every row with a live bar, and write the output.
 
         Args:
             open_scorer: loads the model, if the classifier asks one.
             model: its name for the bar; None for that of the classifier.
-            restart: whether to discard the predictions of an earlier run that was stopped.
         """
-        num_rows = len(self.rows)
-        with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
-            for note in self.notes:
-                show_note(note, console)
-            if num_done := len(partial.predictions):
-                show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
+        num_rows, kept = len(self.rows), Kept.open(self.paths.output, self.asked)
+        store = _KeptPredictions(kept)
+        for note in self.notes:
+            show_note(note, console)
+        if num_done := len(store.predictions):
+            show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
+        try:
             with row_bar(console) as bar:
-                predictor = BatchPredictor(self._load(open_scorer, model, bar), bar, num_rows)
-                try:
-                    deque(predictor.predict(self.classifier, batches_of(self.rows), num_rows, partial), maxlen=0)
-                except Stopped:
-                    raise self._interruption(len(partial.predictions)) from None
-            self._write(partial.predictions)
-            partial.remove()
-        tell_outcome(partial.predictions, self.paths.output, self.answer_above, console)
-
-    def _write(self, predictions: list[Prediction]) -> None:
-        table = PredictedTable(self.classifier.labels, self.texts, predictions, answer_above=self.answer_above)
-        replace_file(self.paths.output, b"".join(write_table(table, _find_format(self.paths.output))))
+                scorer = self._load(open_scorer, model, bar)
+                for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
+                    store.keep(batch)
+        except Stopped:
+            raise self._interruption(len(store.predictions)) from None
+        finally:
+            if not store.predictions:
+                self.paths.partial.unlink(missing_ok=True)
+        table = PredictedTable(self.classifier.labels, self.texts, store.predictions, answer_above=self.answer_above)
+        kept.finish(b"".join(write_table(table, _find_format(self.paths.output))))
+        tell_outcome(store.predictions, self.paths.output, self.answer_above, console)
 
     def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:

@@ -49,7 +49,6 @@ def evaluate(
     """Judge the support examples of a result, or a classifier, on labelled rows.
 
     A prompt that finds demonstrations for each input finds them for these rows too. The model can be another.
-    On the test rows of the selection, the answers are compared with those that it had.
 
     Example:
 

@@ -12,7 +12,7 @@ from lens_cli.subject_file import FoundSubject
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.answers import leave_out
-from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation, known_answers
+from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation
 from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.wording import show_count
@@ -78,7 +78,7 @@ class EvaluationRun:
 def _choose_rows(
     evaluation: Evaluation, found: FoundSubject, rows: tuple[Example, ...]
 ) -> tuple[Evaluation, Sequence[str]]:
-    """The evaluation on the test rows of the selection, with what it answered, if these are its rows; else on all."""
+    """The evaluation on the test rows of the selection, if these are its rows; else on all."""
     everything = replace(evaluation, examples=rows)
     if found.result is None:
         return everything, ()
@@ -90,5 +90,4 @@ def _choose_rows(
     tested = set(found.result.answers.rows)
     chosen = tuple(one for one in rows if one.row in tested)
     only = f"of {len(rows):,} test rows, the {len(chosen):,} are judged on which the selection was tested"
-    known = known_answers(found.result, found.subject)
-    return replace(evaluation, examples=chosen, known=known), () if len(chosen) == len(rows) else (only,)
+    return replace(evaluation, examples=chosen), () if len(chosen) == len(rows) else (only,)

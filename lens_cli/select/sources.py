@@ -18,7 +18,7 @@ class Sources:
     train: Path
     test: Path | None = None
     text_column: ColumnNames | None = None  #: None to find it
-    label_column: ColumnNames | None = None
+    label_column: str | None = None
     dialect: Dialect = Dialect()  #: how the files are written; what it leaves open is found
     usual: InputFormat | None = None  #: of an earlier file; it is taken where a file does not tell
     skips_unlabelled: bool = False  #: whether any share of the rows may lack a label
@@ -76,4 +76,4 @@ class ReadSources:
     notes: tuple[str, ...]
     input: InputFormat  #: for the classifier
     unlabelled: tuple[Example, ...] = ()  #: rows of the dataset with a text and no label
-    label_column: ColumnNames | None = None
+    label_column: str | None = None

@@ -61,8 +61,6 @@ def _show_columns(suggestion: Suggestion, console: Console, model: str) -> None:
             _say(console, f"{what}   {are} {show_names(list_columns(column.wanted))}: {column.reason}")
     if columns.others:
         _say(console, f"unused  {show_names(columns.others)}")
-    if columns.possible_labels:
-        _say(console, f"        could hold labels too: {show_names(columns.possible_labels)} (--label-column)")
     if suggestion.language is not None:
         _say(console, f"texts   {describe_language(suggestion.language, is_bundled=model == BUNDLED_MODEL)}")
     for warning in suggestion.warnings:
@@ -151,8 +149,8 @@ def write_command(suggestion: Suggestion, sources: Sources, model: ChosenModel =
     assert found.label is not None
     if found.text.wanted != TEXT and found.text.is_told:
         columns += [word for name in list_columns(found.text.wanted) for word in ("--text-column", name)]
-    if found.label.wanted != LABEL and found.label.is_told and isinstance(found.label.wanted, str):
-        columns += ["--label-column", found.label.wanted]
+    if found.label.wanted != LABEL and found.label.is_told:
+        columns += ["--label-column", found.label.name]
     if sources.dialect.delimiter is not None:
         columns += ["--delimiter", sources.dialect.delimiter.replace("\t", "tab")]
     if sources.dialect.encoding is not None:

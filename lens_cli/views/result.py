@@ -15,8 +15,7 @@ from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
-from lens_engine.show.evaluation import describe_evaluation, list_evaluation_tables, name_evaluation
-from lens_engine.show.figures import list_figures
+from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -129,8 +128,6 @@ def show_evaluation(result: EvaluationResult, name: str, output: Path | None, co
     for table in list_evaluation_tables(result):
         console.print(draw_table(table, **NARROW))
         console.print()
-    for sentence in describe_evaluation(result):
-        console.print(Text(sentence))
     for warning in result.warnings:
         show_note(warning, console)
     if output is not None:

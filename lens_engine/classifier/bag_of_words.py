@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from pydantic import Field
 
-from lens_engine.classifier.quality import RowFigures, gold_losses
+from lens_engine.classifier.quality import RowFigures, gold_losses, share_of_largest_class
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out, list_blocks, round_numbers
 from lens_engine.prompt.text_checks import NUMBER, list_terms, measure_text
 from lens_engine.rows.plan import spread_evenly
@@ -154,10 +154,8 @@ class WordsEstimate(NamedTuple):
 
     accuracy: float  #: cross-validated
     num_rows: int  #: number of rows on which it was fitted and judged
-
-    def rows_if_fewer(self, available: int) -> int | None:
-        """The number of rows if it is smaller than that of the rows there are; else None."""
-        return self.num_rows if self.num_rows < available else None
+    num_labelled: int  #: number of rows that there are
+    largest_class: float  #: share of the largest class among these
 
 
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> WordsEstimate:
@@ -168,7 +166,8 @@ def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -
     places = pick_rows(gold, _MOST_ESTIMATE_SCORES // num_labels)
     own_gold = gold[places]
     found = _hold_out([texts[place] for place in places], own_gold, num_labels, _INVERSE_L2[1], 1)
-    return WordsEstimate(float((found.argmax(axis=1) == own_gold).mean()), len(places))
+    accuracy = float((found.argmax(axis=1) == own_gold).mean())
+    return WordsEstimate(accuracy, len(places), len(texts), share_of_largest_class(gold))
 
 
 def pick_rows(gold: IndexArray, most: int) -> IndexArray:

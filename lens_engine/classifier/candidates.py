@@ -31,14 +31,11 @@ class SuspiciousLabel(Record):
 def find_suspicious(
     class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray, rows: Sequence[int], labels: Sequence[str]
 ) -> tuple[SuspiciousLabel, ...]:
-    """The most suspicious rows, at most `MOST_SUSPICIOUS`, the most suspicious first.
-
-    They are ordered by the probability of the likelier label less that of their own.
+    """The most suspicious rows, by the probability of the likelier label less that of their own.
 
     Args:
         class_log_probs: `[rows, labels]`, under heads that were fitted without the row.
-        gold: `[rows]`, index of each row's label.
-        rows: number of each row in the dataset.
+        gold: `[rows]`, index of each row's label; `rows` has their numbers in the dataset.
     """
     own = np.exp(-gold_losses(class_log_probs, gold)).astype(np.float64)
     thresholds = np.full(len(labels), np.inf)  # nothing counts as a label that no row has

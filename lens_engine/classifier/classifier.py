@@ -32,7 +32,7 @@ from lens_engine.prompt.pool import PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_count, show_label
-from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record, Shown
+from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record
 
 
 class Prompt(Record):
@@ -86,7 +86,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions(Shown):
+class Predictions:
     """Predicted labels, and the probability of each label; a sequence of `Prediction`."""
 
     labels: tuple[str, ...]  #: the predicted label of each text
@@ -119,19 +119,6 @@ class Predictions(Shown):
         """
         columns = {f"p_{label}": self.probabilities[:, place].tolist() for place, label in enumerate(self.classes)}
         return {"label": list(self.labels), "probability": [one.probability for one in self], **columns}
-
-    def to_pandas(self) -> Any:
-        """A DataFrame with the columns of `to_dict` and a row for each text.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        try:
-            from pandas import DataFrame  # an option; no other part of the library needs pandas
-        except ImportError as error:
-            raise ImportError("pandas is not installed; run: pip install pandas, or take to_dict()") from error
-
-        return DataFrame(self.to_dict())
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{show_label(label)} {rows:,}" for label, rows in Counter(self.labels).most_common())

@@ -56,11 +56,7 @@ def fit_prompts_head(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArr
 
 
 def first_within_an_error(losses: Sequence[FloatArray]) -> int:
-    """The first whose mean exceeds the lowest by at most one standard error of the difference, paired by row.
-
-    Args:
-        losses: of each candidate, `[rows]`, the cheapest first.
-    """
+    """The first whose mean exceeds the lowest by at most one standard error of the difference, paired by row."""
     best = min(losses, key=lambda one: float(one.mean()))
     return next(place for place, one in enumerate(losses) if one is best or _is_within_an_error(one, best))
 
@@ -71,12 +67,7 @@ def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
 
 
 def fit_head(kind: heads.PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
-    """Fit a head on labelled rows, and cross-validate it.
-
-    Args:
-        label_log_probs: `[1, rows, labels]`.
-        gold: `[rows]`, index of each row's label.
-    """
+    """Fit a head on `[1, rows, labels]` with gold labels `[rows]`, and cross-validate it."""
     return FittedHead(_FITS[kind](label_log_probs, gold), _hold_out(_FITS[kind], label_log_probs, gold))
 
 
@@ -168,10 +159,7 @@ def _hold_out_regression(features: NDArray[Any], gold: IndexArray, num_labels: i
 def fit_words_weight(by_states: FloatArray, by_words: FloatArray, gold: IndexArray) -> tuple[float, FloatArray]:
     """The weight of a bag of words beside states that has the least log-loss, and the pool's log-probabilities.
 
-    Args:
-        by_states: `[rows, labels]`, log-probabilities of each row under a head that was fitted without the row's fold.
-        by_words: the same of the bag of words.
-        gold: `[rows]`, index of each row's label.
+    Both are `[rows, labels]`, of each row under a head that was fitted without the row's fold.
     """
     pools = {weight: heads.pool_log_probs(by_states, by_words, weight) for weight in _WORDS_WEIGHTS}
     best = min(pools, key=lambda weight: float(gold_losses(pools[weight], gold).mean()))
@@ -194,10 +182,9 @@ _FITS: dict[heads.PromptsHeadKind, _Fit] = {"argmax": _fit_argmax, "prior": _fit
 
 
 def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
-    """The temperature with the least log-loss (Guo et al., "On Calibration of Modern Neural Networks", ICML 2017).
+    """The temperature of scores `[rows, labels]` with the least log-loss.
 
-    Args:
-        scores: `[rows, labels]`, divided by the temperature before they are normalised.
+    Guo et al., "On Calibration of Modern Neural Networks" (ICML 2017).
     """
     from scipy.optimize import minimize_scalar  # slow to import
 

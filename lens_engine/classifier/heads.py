@@ -155,11 +155,7 @@ def pool_log_probs(by_states: FloatArray, by_words: FloatArray, words_weight: fl
 
 
 def prior_biases(label_log_probs: LabelLogProbs | FloatArray, log_shares: FloatArray) -> FloatArray:
-    """`b_l = log share_l - mean log p_l` of each prompt: `[prompts, rows, labels]` -> `[prompts, labels]`.
-
-    Args:
-        log_shares: `[labels]`, log of each label's share of the rows.
-    """
+    """`b_l = log share_l - mean log p_l`: `[prompts, rows, labels]` and `[labels]` -> `[prompts, labels]`."""
     return np.asarray(log_shares - label_log_probs.astype(np.float64).mean(axis=1))
 
 

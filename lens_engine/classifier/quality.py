@@ -13,14 +13,10 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 
 def measure_macro_f1(predictions: IndexArray, gold: IndexArray, labels: IndexArray | None = None) -> float:
-    """F1, averaged over the labels that occur among the rows, as scikit-learn's `f1_score` with these `labels`.
+    """F1 of `[rows]`, averaged over the labels of the rows, or over `labels`, as scikit-learn's `f1_score`.
 
     A label without a row is left out of the mean, whether it is predicted or not. scikit-learn takes a hundred times as
     long.
-
-    Args:
-        predictions, gold: `[rows]`, indices of labels.
-        labels: to average over in place of those of the rows.
     """
     labels = np.unique(gold) if labels is None else labels
     size = int(max(labels.max(), predictions.max())) + 1
@@ -85,10 +81,6 @@ def measure_shares(confidences: FloatArray, hits: NDArray[np.bool_]) -> tuple[An
     """The curve of accuracy against the share answered, from all rows to a tenth of them.
 
     Thresholds have four decimals, so that a threshold that is read from a table answers the rows that were counted.
-
-    Args:
-        confidences: `[rows]`, probability of each answer.
-        hits: `[rows]`, whether it is right.
     """
     ordered, n = np.sort(confidences)[::-1], len(confidences)
     least = [float(ordered[int(np.ceil(share * n)) - 1]) for share in _SHARES]
@@ -208,11 +200,7 @@ class RowFigures(NamedTuple):
 
 
 def share_of_largest_class(gold: IndexArray) -> float:
-    """Share of the rows that have the most frequent label: how often always answering it is right.
-
-    Args:
-        gold: `[rows]`, index of each row's label.
-    """
+    """Share of the rows that have the most frequent label: how often always answering it is right."""
     return float(np.bincount(gold).max() / len(gold))
 
 
@@ -222,12 +210,7 @@ def macro_f1_of_largest_class(gold: IndexArray) -> float:
 
 
 def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
-    """The quality of class probabilities.
-
-    Args:
-        class_log_probs: `[rows, labels]`, natural log; each row sums to one as probabilities.
-        gold: `[rows]`, index of each row's label.
-    """
+    """The quality of class probabilities `[rows, labels]`; see `RowFigures.of`."""
     return measure_figures(RowFigures.of(class_log_probs, gold))
 
 
@@ -295,11 +278,6 @@ def is_clearly_better(answers: IndexArray, others: IndexArray, gold: IndexArray,
     return hits.only_first > hits.only_second and hits.p_value < _CHANCE
 
 
-def place_in_bins(confidences: FloatArray) -> IndexArray:
-    """`[rows]`, the bin of the expected calibration error of each probability, from 0."""
-    return np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
-
-
 def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
     return np.asarray(-class_log_probs[np.arange(len(gold)), gold])
@@ -315,6 +293,6 @@ def interval(hits: int, n: int) -> tuple[float, float]:
 
 def _calibration_error(confidences: FloatArray, hits: NDArray[np.bool_]) -> float:
     """Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (AAAI 2015), with equal bins."""
-    bins = place_in_bins(confidences)
+    bins = np.minimum((confidences * _BINS).astype(np.intp), _BINS - 1)
     gaps = [abs(float(confidences[own].sum() - hits[own].sum())) for own in (bins == one for one in np.unique(bins))]
     return sum(gaps) / len(hits)

@@ -59,12 +59,7 @@ class Regression(NamedTuple):
 
 
 def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> Regression:
-    """Fit on rows; a label that no row has is never predicted.
-
-    Args:
-        features: `[rows, features]`, an array or a sparse matrix.
-        gold: `[rows]`, index of each row's label.
-    """
+    """Fit on rows `[rows, features]`, an array or a sparse matrix; a label that no row has is never predicted."""
     from sklearn.linear_model import LogisticRegression  # slow to import; a user of the types does not need it
 
     weights, intercepts = np.zeros((num_labels, features.shape[1])), np.full(num_labels, _NEVER)
@@ -125,11 +120,7 @@ def hold_out(
 
 
 def cut_folds(gold: IndexArray, cut: int = 0) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """The rows of each fold, and the rows outside it; label-stratified, and the same for the same labels.
-
-    Args:
-        cut: number of the cut; each has other folds.
-    """
+    """The rows of each fold, and the rows outside it; label-stratified, and the same for the same labels and cut."""
     order = np.arange(len(gold)) if not cut else np.random.default_rng(cut).permutation(len(gold))
     fold_of = np.empty(len(gold), dtype=np.intp)
     fold_of[order[np.argsort(gold[order], kind="stable")]] = np.arange(len(gold)) % _FOLDS

@@ -25,10 +25,7 @@ class Answers:
     """The answers to labelled rows, in a few numbers a row: 200 labels take no more memory than two."""
 
     def __init__(self, labels: Sequence[str], examples: Sequence[Example]) -> None:
-        """No answer yet.
-
-        Args:
-            labels: of the classifier, in the order of its probabilities.
+        """No answer yet. `labels`: of the classifier, in the order of its probabilities.
 
         Raises:
             InvalidDataset: a row has a label that the classifier does not know.
@@ -67,10 +64,6 @@ class Answers:
     def hits(self) -> NDArray[np.bool_]:
         """`[rows]`, whether the answer is the label of the row."""
         return np.asarray(self._answers == self.gold)
-
-    def labels(self) -> list[str | None]:
-        """The answer to each row; None to a bad row."""
-        return [None if place == _NONE else self.classes[place] for place in self._answers.tolist()]
 
     def figures(self) -> RowFigures:
         """Of the rows that have an answer.

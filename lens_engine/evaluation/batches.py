@@ -1,18 +1,17 @@
-"""Asks a classifier for many rows, batch by batch, keeps each batch, and goes on after the last one that is kept.
+"""Asks a classifier for many rows, batch by batch.
 
 The batches of a resumed run are those of an undisturbed run. So no row is computed twice, and the bytes are the same.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress
 from typing import Protocol
 
 import numpy as np
 
-from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier, ModelRecord
+from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.errors import InvalidInput, PromptTooLong
 from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped
@@ -106,35 +105,6 @@ def _measure_prompts(classifier: Classifier, texts: Mapping[int, str], scorer: L
     return dict(zip(texts, sizes, strict=True))
 
 
-ReadRows = Callable[[int], Sequence[TextRow]]
-"""Place of the first row -> the rows of its batch."""
-
-
-def batches_of(rows: Sequence[TextRow]) -> ReadRows:
-    """Reads rows that are in memory."""
-    return lambda start: rows[start : start + BATCH_ROWS]
-
-
-class AnswerStore(Protocol):
-    """Keeps the answers of one classifier to the rows, in order."""
-
-    def take_up(self, model: ModelRecord | None) -> int:
-        """Number of rows that have an answer of this model by an earlier run; None for a bag of words.
-
-        Answers of another model are forgotten.
-        """
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        """Answers of an earlier run, from the place `start` on."""
-
-    def keep(self, start: int, answers: Sequence[Prediction]) -> None:
-        """Keep the answers to the rows from the place `start` on.
-
-        Raises:
-            Stopped: another run has taken the rows over.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class RowProgress:
     """How far a run over rows is."""
@@ -142,8 +112,6 @@ class RowProgress:
     done: int  #: rows, with those of earlier runs
     total: int
     per_second: float | None  #: rows; None before any was asked
-    pairs: int  #: of one row
-    tokens: float  #: of one row
 
 
 class RowListener(Protocol):
@@ -155,61 +123,39 @@ class RowListener(Protocol):
         """A reason to stop at once, between two batches or two layers of the model; None to continue."""
 
 
-@dataclass
-class BatchPredictor:
-    """Asks classifiers for many rows, batch by batch, and tells how far it is.
+def predict_batches(
+    classifier: Classifier,
+    rows: Sequence[TextRow],
+    scorer: LabelScorer | None,
+    listener: RowListener,
+    num_known: int = 0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Sequence[Prediction]]:
+    """The answers to each batch, in order.
 
     Args:
-        num_rows: number of rows that are asked, of all classifiers together.
-        guard: context in which the model is asked for a batch.
+        num_known: number of rows, in whole batches, that an earlier run asked; they are not asked again.
+        clock: seconds.
+
+    Raises:
+        Stopped: the listener asked for a stop.
+        ModelMismatch, ModelError: as `predict_rows`.
     """
 
-    scorer: LabelScorer | None
-    listener: RowListener
-    num_rows: int
-    guard: Callable[[], AbstractContextManager[object]] = nullcontext
-    clock: Callable[[], float] = time.monotonic
-    _num_done: int = field(init=False, default=0)  #: with rows of earlier runs
-    _num_asked: int = field(init=False, default=0)
-    _began_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._began_at = self.clock()
-
-    def predict(
-        self, classifier: Classifier, read: ReadRows, num_rows: int, store: AnswerStore | None = None
-    ) -> Iterator[Sequence[Prediction]]:
-        """The answers to each batch, in order: those that the store has, then those of the model.
-
-        Raises:
-            Stopped: the listener asked for a stop, or the store has lost the rows.
-            ModelMismatch, ModelError: as `predict_rows`.
-        """
-        num_kept = 0
-        if store is not None:
-            num_kept = store.take_up(None if self.scorer is None else ModelRecord.of(self.scorer.identity))
-            for start in range(0, num_kept, BATCH_ROWS):
-                yield store.read(start, BATCH_ROWS)
-        self._num_done += num_kept
-        self._report(classifier)
-        for start in range(num_kept, num_rows, BATCH_ROWS):
-            self._heed_stop()
-            batch = read(start)
-            with self.guard(), interrupted_by(self._heed_stop):
-                answers = predict_rows(classifier, batch, self.scorer)
-            if store is not None:
-                store.keep(start, answers)
-            yield answers
-            self._num_done, self._num_asked = self._num_done + len(batch), self._num_asked + len(batch)
-            self._report(classifier)
-
-    def _heed_stop(self) -> None:
-        reason = self.listener.stop_requested()
+    def heed_stop() -> None:
+        reason = listener.stop_requested()
         if reason is not None:
             raise Stopped(reason)
 
-    def _report(self, classifier: Classifier) -> None:
-        seconds = self.clock() - self._began_at
-        pace = self._num_asked / seconds if self._num_asked and seconds > 0 else None
-        pairs, tokens = max(len(classifier.prompts), 1), classifier.tokens_per_input
-        self.listener.on_rows(RowProgress(self._num_done, self.num_rows, pace, pairs, tokens))
+    def report(done: int) -> None:
+        asked, seconds = done - num_known, clock() - began
+        listener.on_rows(RowProgress(done, len(rows), asked / seconds if asked and seconds > 0 else None))
+
+    began = clock()
+    report(num_known)
+    for start in range(num_known, len(rows), BATCH_ROWS):
+        heed_stop()
+        with interrupted_by(heed_stop):
+            answers = predict_rows(classifier, rows[start : start + BATCH_ROWS], scorer)
+        yield answers
+        report(start + len(answers))

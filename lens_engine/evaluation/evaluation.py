@@ -1,18 +1,15 @@
 """An evaluation: support examples or a classifier, asked as production asks, and measured on labelled rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from lens_engine.classifier.classifier import Classifier, ModelRecord
-from lens_engine.classifier.quality import compare_hits, compare_macro_f1, measure_with_intervals
+from lens_engine.classifier.quality import measure_with_intervals
 from lens_engine.config import Use
 from lens_engine.errors import ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels, leave_out
-from lens_engine.evaluation.batches import AnswerStore, BatchPredictor, RowListener, batches_of
+from lens_engine.evaluation.batches import RowListener, predict_batches
 from lens_engine.files import TextRow
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.pool import PromptForm
@@ -20,42 +17,28 @@ from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.of_prompt import classifier_of_prompt
-from lens_engine.result.parts import EvaluationResult, PairedComparison
+from lens_engine.result.parts import EvaluationResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.types import Example, Record
 
 
 def measure(
-    classifier: Classifier,
-    examples: Sequence[Example],
-    answers: Answers,
-    *,
-    known: Mapping[int, str] | None = None,
-    notes: Sequence[str] = (),
+    classifier: Classifier, examples: Sequence[Example], answers: Answers, *, notes: Sequence[str] = ()
 ) -> EvaluationResult:
-    """The figures of an evaluation.
-
-    Args:
-        answers: of the classifier to the examples.
-        known: what the selection answered, by row number; None if it judged none of the rows.
-        notes: warnings on what is judged.
+    """The figures of the answers to these examples, with notes on what is judged.
 
     Raises:
         InvalidDataset: no row has an answer.
     """
-    known, figures = known or {}, answers.figures()
+    figures = answers.figures()
     unanswered, quality = len(examples) - len(figures.gold), measure_with_intervals(figures)
     too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
-    answered = list(zip(answers.examples, answers.labels(), strict=True))
-    same = [label == known[example.row] for example, label in answered if example.row in known]
     return EvaluationResult(
         quality=quality,
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in answers.confusion().tolist()),
-        comparison=_compare(known, [(one, label) for one, label in answered if label is not None], answers.classes),
-        matches=all(same) if same else None,
         prompt_form=_form_of(classifier),
         prompts=len(classifier.prompts),
         model=classifier.model,
@@ -68,26 +51,6 @@ def _form_of(classifier: Classifier) -> PromptForm | None:
     if not classifier.prompts:
         return None
     return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
-
-
-def _compare(
-    known: Mapping[int, str], answered: Sequence[tuple[Example, str]], labels: Sequence[str]
-) -> PairedComparison | None:
-    both = [(example, label) for example, label in answered if example.row in known]
-    if not both:
-        return None
-    place_of = {label: place for place, label in enumerate(labels)}
-    places = [(place_of[label], place_of[known[one.row]], place_of[one.label]) for one, label in both]
-    own, theirs, gold = np.array(places, dtype=np.intp).T
-    hits = compare_hits(own == gold, theirs == gold)
-    return PairedComparison(
-        n=len(both),
-        only_evaluation_right=hits.only_first,
-        only_selection_right=hits.only_second,
-        p_value=hits.p_value,
-        same_answers=int((own == theirs).sum()),
-        **compare_macro_f1(own, theirs, gold),
-    )
 
 
 OPTIMISTIC = "these are the rows of the selection, which chose or fitted what is judged; the figures are optimistic"
@@ -103,11 +66,7 @@ class PromptSubject(Record):
 
     @classmethod
     def of_result(cls, result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> "PromptSubject":
-        """The prompt of a result.
-
-        Args:
-            use: use for which the prompt is the best; None for that of the run.
-            is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
+        """The prompt of a result for a use, or its fixed form.
 
         Raises:
             InvalidConfig: the result has not the pool of its prompt.
@@ -134,25 +93,8 @@ def classifier_of(subject: Subject) -> Classifier:
     return subject.asked if isinstance(subject, PromptSubject) else subject
 
 
-def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
-    """What the selection answered, by row number; nothing if it did not ask the subject."""
-    answers = result.answers
-    found = answers.classifier
-    if isinstance(subject, PromptSubject):
-        kept = answers.support_examples if subject.in_place_of is None else answers.fixed
-        place = [one.use for one in result.support_examples].index(subject.answer.use)
-        found = kept[place]
-    if found is None:
-        return {}
-    labels = classifier_of(subject).labels
-    return {row: labels[place] for row, place in zip(answers.rows, found, strict=True) if place is not None}
-
-
 def make_classifier(subject: Subject, scorer: LabelScorer | None, *, is_other_model: bool = False) -> Classifier:
-    """The classifier that an evaluation asks.
-
-    Args:
-        is_other_model: whether another model is asked than the one of the selection.
+    """The classifier that an evaluation asks, perhaps of another model than that of the selection.
 
     Raises:
         ModelMismatch: the model is another than it must be.
@@ -193,7 +135,6 @@ class Evaluation:
     subject: Subject
     examples: tuple[Example, ...]
     is_other_model: bool = False  #: whether another model is asked than the one of the selection
-    known: Mapping[int, str] = field(default_factory=dict)  #: what the selection answered, by row number
 
     @property
     def classifier(self) -> Classifier:
@@ -208,33 +149,22 @@ class Evaluation:
         """
         join_labels(self.classifier.labels, leave_out(self.classifier.task, self.examples)[0])
 
-    def run(
-        self,
-        scorer: LabelScorer | None,
-        listener: RowListener,
-        store: AnswerStore | None = None,
-        guard: Callable[[], AbstractContextManager[object]] = nullcontext,
-    ) -> Measured:
+    def run(self, scorer: LabelScorer | None, listener: RowListener) -> Measured:
         """Ask for every row, and measure.
 
         Args:
             scorer: the model; None for a bag of words.
-            store: keeps the answers.
-            guard: as `BatchPredictor` takes it.
 
         Raises:
-            Stopped: as `BatchPredictor.predict`.
+            Stopped: as `predict_batches`.
             ModelMismatch, InvalidVerbalizer: as `make_classifier`.
             InvalidDataset: no row has an answer.
             ModelError: the model could not score the rows.
         """
         subject, (examples, notes) = self.subject, leave_out(self.classifier.task, self.examples)
         classifier = make_classifier(subject, scorer, is_other_model=self.is_other_model)
-        read = batches_of([TextRow(example.text) for example in examples])
         answers = Answers(classifier.labels, examples)
-        for batch in BatchPredictor(scorer, listener, len(examples), guard).predict(
-            classifier, read, len(examples), store
-        ):
+        for batch in predict_batches(classifier, [TextRow(one.text) for one in examples], scorer, listener):
             answers.extend(batch)
         notes = (*(subject.notes if isinstance(subject, PromptSubject) else ()), *notes)
-        return Measured(measure(classifier, examples, answers, known=self.known, notes=notes), answers.num_cut)
+        return Measured(measure(classifier, examples, answers, notes=notes), answers.num_cut)

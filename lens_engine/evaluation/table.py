@@ -1,4 +1,4 @@
-"""The rows of a file with what Lens adds to them: predictions as CSV, JSONL or Parquet, and texts to label as CSV.
+"""The rows of a file with what Lens adds to them: predictions as CSV or JSONL, and texts to label as CSV.
 
 Command and service write the same bytes.
 """
@@ -6,33 +6,28 @@ Command and service write the same bytes.
 import csv
 import io
 import json
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from lens_engine.evaluation.batches import Prediction
 from lens_engine.files import ReadTexts
 from lens_engine.files.columns import fold_name
-from lens_engine.files.table import LABEL, ColumnNames
+from lens_engine.files.table import LABEL
 from lens_engine.prompt.labelling import ChosenText
 from lens_engine.prompt.text_checks import SURROGATE
 from lens_engine.show.exports import escape_cell
 
-TableFormat = Literal["csv", "jsonl", "parquet"]
+TableFormat = Literal["csv", "jsonl"]
 
 MEDIA_TYPES: dict[TableFormat, str] = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
 }
 
 _PIECE_BYTES = 2**18
-_BATCH_BYTES = 2**21
-"""Size of the rows of one row group of a Parquet file, and of what is in memory of it many times over (bytes)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,6 @@ class PredictedTable:
     labels: tuple[str, ...]
     texts: ReadTexts
     predictions: Sequence[Prediction]
-    spool_dir: Path | None = None  #: folder in which a Parquet file is made; None for that of the system
     answer_above: float | None = None
     """Least probability of a label that is given; None for every label. With it, a row below has no label, and a column
     `answered` tells which rows have one."""
@@ -99,24 +93,21 @@ def shorten(probabilities: Sequence[float]) -> list[float]:
 
 def write_table(table: PredictedTable, format: TableFormat) -> Iterator[bytes]:
     """The table as a file, piece by piece."""
-    return _WRITERS[format](table)
+    if format == "jsonl":
+        return _write_jsonl(table)
+    return _write_rows(table.texts, table.kept, table.added, table.lines())
 
 
-def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: ColumnNames | None) -> bytes:
+def write_chosen(texts: ReadTexts, chosen: Sequence[ChosenText], label_column: str | None) -> bytes:
     """The rows of a file that are to be labelled, as CSV with an empty column for the label, and how each was chosen.
 
-    Args:
-        label_column: of the labelled rows. A file that has it already gets no other.
+    A file that has the column of the labels already gets no other.
     """
-    name = label_column if isinstance(label_column, str) else LABEL
+    name = label_column or LABEL
     new = [] if fold_name(name) in map(fold_name, texts.columns) else [name]
     added = [*new, "chosen_by"]
     rows = ((texts.unpack(texts.rows[one.place]), [*([None] * len(new)), one.chosen_by]) for one in chosen)
     return b"".join(_write_rows(texts, name_columns(texts, added), added, rows))
-
-
-def _write_csv(table: PredictedTable) -> Iterator[bytes]:
-    return _write_rows(table.texts, table.kept, table.added, table.lines())
 
 
 def _write_rows(
@@ -166,80 +157,3 @@ def _write_jsonl(table: PredictedTable) -> Iterator[bytes]:
             yield "".join(piece).encode()
             piece, size = [], 0
     yield "".join(piece).encode()
-
-
-def _write_parquet(table: PredictedTable) -> Iterator[bytes]:
-    """The rows are read twice: the type of a column is known when its last cell is. The file is made on the disk."""
-    import pyarrow
-    from pyarrow.parquet import ParquetWriter
-
-    types = dict(zip(table.kept, find_types(table.texts), strict=True))
-    types |= dict.fromkeys(("label", "error"), pyarrow.string()) | dict.fromkeys(table.marks, pyarrow.bool_())
-    types |= dict.fromkeys(("probability", *(f"p_{label}" for label in table.labels)), pyarrow.float64())
-    schema = pyarrow.schema([(name, types[name]) for name in (*table.kept, *table.added)])
-    with tempfile.TemporaryFile(dir=table.spool_dir) as file:
-        with ParquetWriter(file, schema) as writer:
-            for batch in _batches(table):
-                columns = [
-                    _to_arrow(cells, one.type) for cells, one in zip(zip(*batch, strict=True), schema, strict=True)
-                ]
-                writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
-        file.seek(0)
-        while piece := file.read(_PIECE_BYTES):
-            yield piece
-
-
-def _batches(table: PredictedTable) -> Iterator[list[list[Any]]]:
-    """The lines, some at a time."""
-    lines, size = list[list[Any]](), 0
-    for own, new in table.lines():
-        lines.append([*own, *new])
-        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in lines[-1])
-        if size >= _BATCH_BYTES:
-            yield lines
-            lines, size = [], 0
-    if lines:
-        yield lines
-
-
-def find_types(texts: ReadTexts) -> list[Any]:
-    """The type of each column of a file; strings for values of several types, unless all are numbers."""
-    import pyarrow
-
-    known = {
-        frozenset[object](): pyarrow.null(),
-        frozenset({bool}): pyarrow.bool_(),
-        frozenset({int}): pyarrow.int64(),
-        frozenset({"long"}): pyarrow.int64(),
-        frozenset({int, "long"}): pyarrow.int64(),
-        frozenset({float}): pyarrow.float64(),
-        frozenset({int, float}): pyarrow.float64(),
-    }
-    found = [set[object]() for _ in texts.columns]
-    for row in texts.rows:
-        for kinds, cell in zip(found, texts.unpack(row), strict=True):
-            if cell is not None:
-                kinds.add(_kind_of(cell))
-    return [known.get(frozenset(kinds), pyarrow.string()) for kinds in found]
-
-
-def _kind_of(cell: object) -> object:
-    """The type of a value; other names for whole numbers that a float does not have, or no Parquet type."""
-    if type(cell) is not int or abs(cell) <= 2**53:
-        return type(cell)
-    return "long" if -(2**63) <= cell < 2**63 else "too long"
-
-
-def _to_arrow(column: Sequence[Any], known: Any) -> Any:
-    import pyarrow
-
-    if known == pyarrow.string():
-        column = [None if cell is None else str(cell) for cell in column]
-    return pyarrow.array(column, known)
-
-
-_WRITERS: dict[TableFormat, Callable[[PredictedTable], Iterator[bytes]]] = {
-    "csv": _write_csv,
-    "jsonl": _write_jsonl,
-    "parquet": _write_parquet,
-}

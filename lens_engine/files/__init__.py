@@ -5,8 +5,7 @@ text_file    bytes: the encoding is found; the lines of a file, and where in it 
 opening      what a file is, by its content; its shapes: trusted (Parquet), workbook, json_rows, own_forms, delimited
 table        the contract between the shapes and what takes their rows; values of rows as text and label
 columns      usual names; the column that is meant; where a table begins and whether it has names
-profiles     what is in each column of a table; rows with several labels
-choice       chooses the columns of texts and labels
+choice       chooses the columns of texts and labels, by their names or by what is in them
 rows         takes the rows of a table: labelled texts, of which every one is checked, or texts alone with all cells
 limits       caps on a file, and the errors of one that is refused
 strict_json  JSON that every reader understands in the same way
@@ -102,7 +101,7 @@ def read_examples(
     path: str | Path,
     *,
     text_column: ColumnNames | None = None,
-    label_column: ColumnNames | None = None,
+    label_column: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> list[Example]:

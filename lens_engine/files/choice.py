@@ -1,13 +1,17 @@
 """Chooses the columns of texts and labels: those that are named or usual, or else by what is in them; and says why."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import (
     ABOUT_ROWS,
     LABEL_NAMES,
+    MAX_COLUMNS,
+    SPLITS,
     TEXT_NAMES,
     find_column,
     find_usual,
@@ -15,7 +19,6 @@ from lens_engine.files.columns import (
     is_number,
     match_header,
 )
-from lens_engine.files.profiles import ColumnProfile, Look
 from lens_engine.files.table import (
     LABEL,
     NAMED_ROWS,
@@ -27,11 +30,16 @@ from lens_engine.files.table import (
     show_columns,
     show_value,
 )
-from lens_engine.prompt.text_checks import replace_unstorable, show_names
+from lens_engine.prompt.text_checks import count_unspaced, fold_text, is_blank, replace_unstorable, show_names
 
+MAX_DISTINCT = 200  #: largest number of distinct values that are counted
 _NAMED, _OF_KIND = "you named it", "as such files have it"
 _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
 """What a refusal shows of each column: rows, and characters of a value."""
+_DEEPEST = 5
+_CONSTANT = 10  #: rows of one text from which on it is no text to classify
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
+_NUMBER = re.compile(r"\s*[-+]?[\d.,:]+%?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +47,8 @@ class Named:
     """The columns that the caller knows."""
 
     text: ColumnNames | None = None
-    label: ColumnNames | None = None
+    label: str | None = None
     usual_text: ColumnNames | None = None  #: of earlier files; taken where the file has it
-    may_guess: bool = False
-    """Whether to choose if more than one column could hold the labels, and to join the texts of two columns."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,11 +60,10 @@ ANY_COLUMNS = Named()
 
 @dataclass(frozen=True, slots=True)
 class ChosenColumn:
-    """A column, or several, and why it was chosen."""
+    """A column, or several of texts, and why it was chosen."""
 
     wanted: ColumnNames
     reason: str
-    is_guessed: bool = False  #: whether it was told by its values, and others are like it
 
     @property
     def name(self) -> str:
@@ -81,35 +86,105 @@ class ColumnChoice:
     text: ChosenColumn
     label: ChosenColumn | None  #: None for texts alone
     others: tuple[str, ...] = ()  #: columns that are not used
-    possible_labels: tuple[str, ...] = ()  #: columns not used that could hold labels too
     kind: str | None = None  #: what the file is, beside a plain table
     more_texts: tuple[str, ...] = ()  #: columns not used that hold texts too
 
-    def notes(self) -> list[str]:
-        """One sentence of what was taken for texts and labels, if it may surprise."""
+    def notes(self) -> Iterator[str]:
+        """What was taken for texts and labels, if it may surprise."""
         chosen = [(self.text, TEXT, "texts"), *([(self.label, LABEL, "labels")] if self.label else [])]
         found = ", ".join(
             f"{what} from {one}"
             for one, usual, what in chosen
             if one.reason != _NAMED and (self.kind or one.wanted != usual)
         )
-        notes = [f"read {found}"] if found else []
         if self.kind:
-            notes = [f"the file is read as {self.kind}{': ' if found else ''}{found}"]
+            yield f"the file is read as {self.kind}{': ' if found else ''}{found}"
+        elif found:
+            yield f"read {found}"
         if self.more_texts:
-            hold = "hold" if self.more_texts[1:] else "holds"
-            which = show_names((*list_columns(self.text.wanted), *self.more_texts))
-            told = f"{show_names(self.more_texts)} {hold} texts too; to join {which}, name all of them (text_column)"
-            notes.append(told)
-        return notes
+            both = show_names((*list_columns(self.text.wanted), *self.more_texts))
+            yield f"more than one column holds texts; to join {both}, name all of them (text_column)"
+
+
+@dataclass(slots=True)
+class ColumnProfile:
+    """What is in one column."""
+
+    name: str
+    num_values: int = 0  #: strings, whole numbers, true and false, and lists of one, that are not blank
+    num_characters: int = 0
+    num_numbers: int = 0  #: values that are written as numbers
+    num_spaces: int = 0  #: four characters of a script without spaces count as one
+    num_others: int = 0  #: values of other types
+    num_lists: int = 0  #: lists of several labels
+    distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
+
+    @property
+    def mean_characters(self) -> float:
+        return self.num_characters / max(self.num_values, 1)
+
+    @property
+    def can_be_texts(self) -> bool:
+        return self.num_values > self.num_numbers and not self.num_others and not self.num_lists
+
+    @property
+    def is_constant(self) -> bool:
+        return len(self.distinct) == 1 and self.num_values >= _CONSTANT
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether its values are certainly texts: several words on average, and no labels."""
+        are_words = self.can_be_texts and self.num_spaces >= self.num_values
+        return are_words and not (self.is_constant or self.can_be_labels)
+
+    @property
+    def can_be_labels(self) -> bool:
+        if self.num_lists or self.num_others or len(self.distinct) > MAX_DISTINCT:
+            return self.num_lists > 0
+        are_of_rows = self.distinct <= SPLITS or all(map(_DATE.match, self.distinct))
+        return not are_of_rows and 2 <= len(self.distinct) <= self.num_values / 2
+
+    def add(self, value: object) -> None:
+        """Count a value, as `show_value` shows it."""
+        if isinstance(value, list) and all(isinstance(one, str) and not _NUMBER.fullmatch(one) for one in value):
+            self.num_lists += 1
+        elif not isinstance(value, str | None):
+            self.num_others += 1
+        elif value is not None and not is_blank(value):
+            self.num_values += 1
+            self.num_characters += len(value)
+            self.num_numbers += _NUMBER.fullmatch(value) is not None
+            self.num_spaces += value.strip().count(" ") + count_unspaced(value) // 4
+            if len(self.distinct) <= MAX_DISTINCT:
+                self.distinct.add(fold_text(value))
+
+
+def _profile(table: Table) -> list[ColumnProfile]:
+    """What is in the columns of a table, and in the values within objects."""
+    found = {name: ColumnProfile(name) for name in table.names}
+    for row in table.rows():
+        if row.fault is None and not row.empty and row.aside is None:
+            for name, value in _flatten(row.cells):
+                if name in found or len(found) < MAX_COLUMNS:
+                    found.setdefault(name, ColumnProfile(name)).add(show_value(value))
+    nested = {name.rpartition(".")[0] for name in found}
+    return [one for name, one in found.items() if name not in nested or one.num_values]
+
+
+def _flatten(cells: Mapping[str, object], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    for name, value in cells.items():
+        if isinstance(value, dict) and depth < _DEEPEST:
+            yield from _flatten(value, f"{prefix}{name}.", depth + 1)
+        else:
+            yield f"{prefix}{name}", value
 
 
 def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -> ColumnChoice:
     """The columns of a table: those that the caller names or its kind has, or with usual names, or by what is in them.
 
     Raises:
-        InvalidDataset: a named column is missing; no column can hold the texts or the labels; more than one column
-            could hold the labels, and no name tells which; or rows have several labels. It shows the columns.
+        InvalidDataset: a named column is missing; no column can hold the texts or the labels; or more than one column
+            could hold the labels, and no name tells which. It shows the columns.
     """
     try:
         return _choose(table, named, field, has_labels=has_labels)
@@ -123,21 +198,15 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
 def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:
     names = table.names
     text, label = _find_known(table, named, has_labels=has_labels)
-    found = ColumnChoice(text, label) if text and (label or not has_labels) else None
-    if found is None:
+    if text and (label or not has_labels):
+        found = ColumnChoice(text, label)
+    else:
         is_alone = len(names) == 1 and has_labels and table.has_header
-        known = (
-            text.wanted if text else TEXT if is_alone else (),
-            label.wanted if label else LABEL if is_alone else None,
-        )
-        match_header(table, WantedColumns(*known), field, has_labels=has_labels)
-    first = [show_value(row.cells.get(label.name)) for row in islice(table.rows(), NAMED_ROWS)] if label else []
-    has_words = label is None or label.reason not in (_NAMED, _OF_KIND)
-    if found is None or (has_words and any(isinstance(one, str) and is_number(one) for one in first)):
-        look = Look(table)
-        found = found or _guess(look, names, text, label, named, field, has_labels=has_labels)
-        found = _take_words(found, look) if has_words else found
-    wanted = WantedColumns(found.text.wanted, found.label.wanted if found.label else None)
+        known_text = text.wanted if text else TEXT if is_alone else ()
+        known_label = str(label.wanted) if label else LABEL if is_alone else None
+        match_header(table, WantedColumns(known_text, known_label), field, has_labels=has_labels)
+        found = _choose_by_values(_profile(table), names, text, label, field, has_labels=has_labels)
+    wanted = WantedColumns(found.text.wanted, str(found.label.wanted) if found.label else None)
     match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
         told = f"the name of the column {bad[0]!r} holds a NUL character or half of a surrogate pair"
@@ -152,8 +221,11 @@ def _find_known(table: Table, named: Named, *, has_labels: bool) -> tuple[Chosen
     if text is None and all(find_column(one, names) for one in list_columns(named.usual_text)):
         text = _take_named(named.usual_text, names)
     exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
+    words = [name for name in names if fold_name(name).replace("_", "") == "labeltext"]  # beside numbers, as of setfit
+    first = [str(show_value(row.cells.get(LABEL))) for row in islice(table.rows(), NAMED_ROWS)] if words else []
+    exact_label = words[0] if exact_label and words and all(map(is_number, first)) else exact_label
     for of_text, of_label, why in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, "named exactly so")):
-        if text is None and of_text and not (label and of_text in list_columns(label.wanted)):
+        if text is None and of_text and not (label and of_text == label.wanted):
             text = ChosenColumn(of_text, why)
         if label is None and of_label and has_labels and not (text and of_label in list_columns(text.wanted)):
             label = ChosenColumn(of_label, why)
@@ -167,58 +239,27 @@ def _take_named(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColum
     return ChosenColumn(found[0] if isinstance(wanted, str) else found, _NAMED)
 
 
-def _take_words(found: ColumnChoice, look: Look) -> ColumnChoice:
-    """The choice with the column that has a word for each label, where labels are numbers."""
-    words = look.find_words(found.label.wanted) if found.label and isinstance(found.label.wanted, str) else None
-    if found.label is None or words is None or words in list_columns(found.text.wanted):
-        return found
-    chosen = ChosenColumn(words, f"it has a word for each number in {show_names([found.label.name])}")
-    return replace(found, label=chosen, possible_labels=tuple(one for one in found.possible_labels if one != words))
-
-
-def _guess(
-    look: Look,
+def _choose_by_values(
+    profiles: Sequence[ColumnProfile],
     names: Sequence[str],
     text: ChosenColumn | None,
     label: ChosenColumn | None,
-    named: Named,
     field: str,
     *,
     has_labels: bool,
 ) -> ColumnChoice:
     """The columns by usual names and values, where they are not known."""
-    once = [one for one in look.columns if names.count(one.name) < 2]
-    profiles = once if has_labels and any(one.is_wordy for one in once) else look.columns
-    is_known = text is not None
+    once = [one for one in profiles if names.count(one.name) < 2]
+    profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
     if label is None and has_labels:
         label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
     free = _without(profiles, label)
-    text = text or _find_text(free, profiles, field)
-    others = _without(free, text)
-    possible = [one for one in others if one.can_be_labels]
+    guesses_text, text = text is None, text or _find_text(free, profiles, field)
+    possible = [one for one in _without(free, text) if one.can_be_labels]
     if label is None and has_labels:
-        flags = [one.name for one in possible or others if one.may_be_flags]
-        together = look.find_flags(flags, field) if len(flags) > 1 else ()
-        reason = "each row has one of them set, so they are one label"
-        label = ChosenColumn(together, reason) if together else _find_label(possible, profiles, field)
-        if label.is_guessed and not named.may_guess:
-            equal = show_names([one.name for one in possible])
-            told = f"more than one column could hold the labels: {equal}; name the column to read (label_column)"
-            raise InvalidDataset(told, field=field)
-    if label is not None and (empty := _find_empty(profiles, label)):
-        label = replace(label, reason=f"{show_names(empty)} {'are' if empty[1:] else 'is'} empty; {label.reason}")
-    more_texts: tuple[str, ...] = ()
-    if not is_known:
-        text, more_texts = _join_texts(text, _without(others, label), profiles, joins=named.may_guess)
-    more_labels = tuple(one.name for one in _without(possible, label))
-    return ColumnChoice(text, label, possible_labels=more_labels, more_texts=more_texts)
-
-
-def _find_empty(profiles: Sequence[ColumnProfile], label: ChosenColumn) -> list[str]:
-    """The empty columns that were probably meant for the labels: with usual names, or any where labels have none."""
-    empty = [one.name for one in profiles if one.name and not (one.num_values or one.num_lists or one.num_others)]
-    names = list_columns(label.wanted)
-    return find_usual(empty, LABEL_NAMES) or ([] if find_usual(names, LABEL_NAMES) else empty)
+        label = _find_label(possible, profiles, field)
+    others = [one for one in _without(_without(profiles, text), label) if not ABOUT_ROWS.fullmatch(one.name)]
+    return ColumnChoice(text, label, more_texts=tuple(one.name for one in others if one.is_wordy) * guesses_text)
 
 
 def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:
@@ -248,19 +289,6 @@ def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile],
     raise InvalidDataset(told, field=field)
 
 
-def _join_texts(
-    text: ChosenColumn, free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], *, joins: bool
-) -> tuple[ChosenColumn, tuple[str, ...]]:
-    """The column of texts, and the others that hold sentences of their own; with the only one of them, if `joins`."""
-    own = next(one for one in profiles if one.name == text.wanted)
-    others = [one for one in free if one.holds_sentences and 2 * one.num_values > own.num_values]
-    others = [one for one in others if not ABOUT_ROWS.fullmatch(one.name)]
-    if not (joins and len(others) == 1 and own.holds_sentences):
-        return text, tuple(one.name for one in others)
-    both = tuple(one.name for one in profiles if one in (own, others[0]))
-    return ChosenColumn(both, "both hold texts, which are joined; name one to read it alone (text_column)"), ()
-
-
 def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     if not possible:
         why = "none besides the texts has between 2 and 200 distinct values that are repeated"
@@ -275,7 +303,32 @@ def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProf
         )
         for one in possible
     }
-    best = min(possible, key=lambda one: (*ranks[one.name], len(one.distinct)))
-    reason = f"few distinct values: {len(best.distinct)} in {best.num_values:,} rows"
-    is_guessed = sum(rank == ranks[best.name] for rank in ranks.values()) > 1
-    return ChosenColumn(best.name, reason, is_guessed)
+    rank = min(ranks.values())
+    best, *others = [one for one in possible if ranks[one.name] == rank]
+    if others:
+        equal = show_names([one.name for one in possible])
+        told = f"more than one column could hold the labels: {equal}; name the column to read (label_column)"
+        raise InvalidDataset(told, field=field)
+    return ChosenColumn(best.name, f"few distinct values: {len(best.distinct)} in {best.num_values:,} rows")
+
+
+def find_composed(labels: Counter[str]) -> dict[str, int]:
+    """The labels that are lists of others with a delimiter, with their numbers: `billing|urgent`. At most one part of
+    each is no label itself, and there are two such lists at least; a part after a comma and a space is in several.
+    """
+    parts = {label: _split(label) for label in labels}
+    uses = Counter(part for found in parts.values() for part in set(found))
+
+    def is_composed(label: str) -> bool:
+        found = parts[label]
+        num_labels = sum(one in labels for one in found)
+        is_used = ", " not in label or all(one in labels or uses[one] > 1 for one in found)
+        return len(found) > 1 and all(found) and is_used and num_labels >= max(len(found) - 1, 1)
+
+    composed = {label: number for label, number in labels.items() if is_composed(label)}
+    return composed if len(composed) > 1 else {}
+
+
+def _split(label: str) -> list[str]:
+    separator = next((one for one in "|;," if one in label), None)
+    return [label] if separator is None else [part.strip() for part in label.split(separator)]

@@ -106,13 +106,12 @@ def _is_missing(name: str, table: Table) -> bool:
     if table.has_header or name in table.names:
         return find_column(name, table.names) is None
     rows = (row.cells for row in table.rows() if row.fault is None and not row.empty)
-    names = {name, name.partition(": ")[0]}
-    return not any(pick(cells, one) is not MISSING for cells in rows for one in names)
+    return all(pick(cells, name) is MISSING for cells in rows)
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:
     """The column that is meant: of this name; at this place; of a name that differs in case and outer spaces only; a
-    value within an object (`fields.text`); or one label of several (`labels: urgent`).
+    value within an object (`fields.text`).
     """
     names = list(names)
     if name in names:
@@ -122,9 +121,6 @@ def find_column(name: str, names: Iterable[str]) -> str | None:
     near = [found for found in names if fold_name(found) == fold_name(name)]
     if len(near) == 1:
         return near[0]
-    column, colon, label = name.partition(": ")
-    if colon and (several := find_column(column, names)) is not None:
-        return f"{several}: {label}"
     return name if name.partition(".")[0] in names else None
 
 

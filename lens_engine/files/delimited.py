@@ -28,9 +28,9 @@ from lens_engine.files.text_file import UNDECODED, TextFile, quote_around, show_
 from lens_engine.prompt.text_checks import show_names
 from lens_engine.prompt.wording import show_label
 
-_ENCLOSED = re.compile(r'"((?:[^"\r\n]|"")*+)"([\r\n]*)')
 _QUOTED_NAME = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
+_ENCLOSED = re.compile(r'"((?:[^"\r\n]|"")*+)"([\r\n]*)')
 _NO_DELIMITER = "\x1f"
 _HALF = 0.5
 _MOST_RECORDS, _MOST_FIELDS, _LONGEST = 2_000, 200_000, 2**20
@@ -44,9 +44,7 @@ _PROSE = 0.3  #: what a delimiter loses, as a share of the rows, if it may be th
 def read_delimited(file: TextFile) -> Table:
     """The table of a file of rows, one or more lines each. One without a row, or with a broken header, is refused."""
     lines, inner = file.head_lines, list(map(_disclose, file.head_lines))
-    num_enclosed = sum(one != line for one, line in zip(inner, lines, strict=True))
-    delimiters = [file.delimiter] if file.delimiter else DELIMITERS
-    is_enclosed = num_enclosed >= max(NEARLY_ALL * len(lines), 1) and bool(_find_table(file, inner, delimiters, _HALF))
+    is_enclosed = all(map(str.__ne__, lines, inner)) and bool(_find_table(file, inner, DELIMITERS, _HALF))
     lines = inner if is_enclosed else lines
     layout = _find_layout(file, _find_reading(file, lines))
     if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.form.delimiter):

@@ -11,22 +11,15 @@ from typing import Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import LABEL_NAMES, TEXT_NAMES, find_usual, is_usual, name_positions
 from lens_engine.files.limits import DatasetEmpty, row_too_long
-from lens_engine.files.strict_json import LooseJson, _make_decoder, _refuse_constant, scan_row
-from lens_engine.files.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table
+from lens_engine.files.strict_json import LooseJson, scan_row
+from lens_engine.files.table import NAMED_ROWS, NO_CELLS, DatasetFormat, Fault, Row, Table, name_class
 from lens_engine.files.text_file import UNDECODED, TextFile, quote_around, show_encoding, tell_place
 from lens_engine.prompt.text_checks import show_names
 from lens_engine.prompt.wording import show_count
 
-"""Most objects and lists within each other. Stores and other readers recurse, and each gives up at another depth."""
-
-
-_STRICT, _OF_ROWS = _make_decoder(_refuse_constant), _make_decoder(lambda _: None)
-
-
 _BLANKS, _BETWEEN = " \t\r\n", re.compile(r"[ \t\r\n,]*")
 _TEXTS = ("patterns", "utterances", "examples", "phrases", "text")  #: what a chatbot calls the texts of an intent
 _DEEPEST = 5
-_MANY_TIMES = 10  #: a list with this many times the rows of each other list of an object is the one to read
 
 _Found = tuple[list[Any], str]
 """The rows that an object holds, and what is read; none if it may be several things, and what it may be."""
@@ -192,16 +185,14 @@ def find_rows(value: Any, depth: int = 0) -> _Found | None:
 
 
 def _choose_table(tables: Mapping[str, Sequence[Any]]) -> str | None:
-    """The training split, the only list with texts and labels, or one that is far longer than the others."""
+    """The training split, the only list, or the only one with texts and labels."""
     labelled = [
         key
         for key, (one, *_) in tables.items()
         if isinstance(one, dict) and all(find_usual(list(one), usual) for usual in (TEXT_NAMES, LABEL_NAMES))
     ]
-    largest = max(tables, key=lambda key: len(tables[key]))
-    others = [len(one) for key, one in tables.items() if key != largest]
-    is_alone = _MANY_TIMES * max(others, default=0) <= len(tables[largest])
-    return "train" if "train" in tables else labelled[0] if len(labelled) == 1 else largest if is_alone else None
+    found = ["train"] if "train" in tables else labelled if len(labelled) == 1 else list(tables)
+    return found[0] if len(found) == 1 else None
 
 
 def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
@@ -222,17 +213,10 @@ def _find_viewed(value: Mapping[str, Any]) -> _Found | None:
     match value:
         case {"features": [*features], "rows": [{"row": dict()}, *_] as rows}:
             types = {one.get("name"): one.get("type") for one in features if isinstance(one, dict)}
-            classes = {
-                name: one["names"]
-                for name, one in types.items()
-                if isinstance(one, dict) and isinstance(one.get("names"), list)
-            }
-            shown = [dict(one["row"]) for one in rows if isinstance(one, dict) and isinstance(one.get("row"), dict)]
-            for row in shown:
-                for name, names in classes.items():
-                    if isinstance(number := row.get(name), int) and 0 <= number < len(names):
-                        row[name] = names[number]
-            return shown, "the rows of a viewer are read, with the names of their classes"
+            classes = {name: one.get("names") for name, one in types.items() if isinstance(one, dict)}
+            shown = [one["row"] for one in rows if isinstance(one, dict) and isinstance(one.get("row"), dict)]
+            named = [{name: name_class(cell, classes.get(name)) for name, cell in row.items()} for row in shown]
+            return named, "the rows of a viewer are read, with the names of their classes"
     return None
 
 

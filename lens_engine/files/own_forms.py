@@ -28,7 +28,7 @@ _TEXT = re.compile(r"[-*+]\s+(.*)")
 _OTHER_LINES = ("#", "-", "*", "+", ">", "@", "$", "!", "<!--")  #: how lines of lists of intents begin
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\})|\{@?[\w.:-]+\s*=\s*([^{}]*)\}")
 """Words that are marked as an entity: `[Berlin](city)`, `{@city=Berlin}`."""
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DEEPEST = 100
 _VALUES_PER_ROW = 20  #: of YAML, which is read far slower than JSON
 _LABEL, _DATA = "__label__", "@data"
@@ -81,9 +81,11 @@ def read_yaml(file: TextFile) -> Table | None:
         told = f"the file is no valid YAML{place}; save it as CSV or JSON Lines"
         raise InvalidDataset(told, field=file.field) from None
     if isinstance(value, dict) and isinstance(value.get("nlu"), list):
+        file.limits.check_rows(len(value["nlu"]), file.field)
         rows = list(islice(_read_rasa(value["nlu"]), file.limits.max_rows + 1))
         return _make_table(lambda: iter(rows), _RASA, file)
     items, _ = find_rows(value) or ([], "")
+    file.limits.check_rows(len(items), file.field)
     return make_table(lambda: map(make_row, items), "text", file) if items else None
 
 
@@ -102,33 +104,14 @@ def _read_rasa(intents: list[Any]) -> Iterator[Row]:
 
 def _load(file: TextFile) -> Any:
     """The value of a file of YAML, with strings for all that is no list or object."""
-    root: list[Any] = []
-    stack: list[Any] = [root]
-    keys: list[Any] = [None]
-    most = _VALUES_PER_ROW * file.limits.max_rows
-    for number, event in enumerate(yaml.parse(file.text, Loader=_LOADER)):
+    text, most, depth = file.text, _VALUES_PER_ROW * file.limits.max_rows, 0
+    for number, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         if number > most:
             raise DatasetTooLarge(f"the file holds more than {most:,} values; send a sample of it", field=file.field)
-        if isinstance(event, yaml.AliasEvent) or len(stack) > _DEEPEST:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST:
             raise yaml.YAMLError("it is nested too deeply, or repeats parts")
-        if isinstance(event, yaml.CollectionEndEvent):
-            stack.pop()
-            keys.pop()
-        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
-            is_map = isinstance(event, yaml.MappingStartEvent)
-            value: Any = event.value if isinstance(event, yaml.ScalarEvent) else {} if is_map else []
-            if isinstance(stack[-1], list):
-                stack[-1].append(value)
-                file.limits.check_rows(len(stack[-1]), file.field)
-            elif keys[-1] is None:
-                keys[-1] = str(value) if isinstance(value, str) else "?"
-            else:
-                stack[-1][keys[-1]] = value
-                keys[-1] = None
-            if not isinstance(value, str):
-                stack.append(value)
-                keys.append(None)
-    return root[0] if root else None
+    return yaml.load(text, Loader=_LOADER)
 
 
 def read_fast_text(file: TextFile) -> Table | None:

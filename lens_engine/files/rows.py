@@ -9,22 +9,21 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
 from typing import Any
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.files.choice import ColumnChoice, Named, choose
+from lens_engine.files.choice import ColumnChoice, Named, choose, find_composed
 from lens_engine.files.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits
-from lens_engine.files.profiles import refuse_several
 from lens_engine.files.table import (
+    ONE_LABEL,
     TEXT,
     ColumnNames,
     DatasetFormat,
     Fault,
     Row,
-    Several,
     Table,
     WantedColumns,
     show_columns,
@@ -49,8 +48,8 @@ _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
 _MAX_GAPS = 0.1  #: largest share of rows that are left out; if there are more, something else is wrong
 _NO_LABEL = "without a label"  #: the kind of rows that are not lost: they have a text to classify
-_UNLABELLED = "-1"  #: what tools write for no label
-_PERHAPS_EMPTY = ("NA", "N/A", "NaN", "nan", "NULL", "null", "\\N")  #: what databases and tools write for no value
+_PERHAPS_EMPTY = ("-1", "NA", "N/A", "NaN", "nan", "NULL", "null", "\\N")
+"""What databases and tools write for no value, or for no label."""
 _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 _DOUBT = "a quoted text with lines that look like rows of their own; if a quote was left open there, close it"
 
@@ -70,7 +69,7 @@ class ParsedDataset:
     format: DatasetFormat
     sha256: str  #: of the (text, label) rows in order; equal rows have equal digests in every format
     warnings: tuple[str, ...]  #: one sentence for each oddity that was accepted
-    columns: tuple[ColumnNames, ColumnNames]  #: of the texts and the labels
+    columns: tuple[ColumnNames, str]  #: of the texts and the labels
     dialect: FoundDialect | None = None  #: how the file is written; None for rows that were in no file
     unlabelled: tuple[Example, ...] = ()  #: rows with a text and no label, whose `label` is ""
     choice: ColumnChoice | None = None  #: why these columns
@@ -80,18 +79,17 @@ def collect_rows(table: Table, named: Named, limits: ParsingLimits, field: str) 
     """The labelled texts of a table; errors as of `parse_dataset`."""
     choice = choose(table, named, field)
     assert choice.label is not None
-    rows = _LabelledRows(limits, field, WantedColumns(choice.text.wanted, choice.label.wanted), table.encoding)
+    wanted = WantedColumns(choice.text.wanted, choice.label.name)
+    rows = _LabelledRows(limits, field, wanted, table.encoding)
     for row in table.rows():
         rows.add(row)
     rows.check()
-    notes = (*choice.notes(), *table.dialect.notes, *rows.judge_missing_labels())
-    rows.refuse_gaps()
     return ParsedDataset(
         tuple(rows.examples),
         table.format,
         digest_examples(rows.examples),
-        (*notes, *rows.describe()),
-        (choice.text.wanted, choice.label.wanted),
+        (*choice.notes(), *table.dialect.notes, *rows.describe()),
+        (choice.text.wanted, choice.label.name),
         None if table.format == "inline" else table.dialect,
         tuple(rows.unlabelled),
         choice,
@@ -111,7 +109,6 @@ class _LabelledRows:
         self._oddities: list[tuple[str, str]] = []  #: what rows have that are kept, and their places
         self._aside = Counter[str]()  #: rows that the file itself sets aside, by reason
         self._labels = Counter[str]()
-        self._several = Counter[tuple[str, ...]]()
         self._unused: dict[str, None] = {}
         self._num_bytes = self._num_rows = self._num_blank = self._num_without_content = 0
 
@@ -147,22 +144,14 @@ class _LabelledRows:
             return Fault("without a text", "is blank; write a text or delete the row", self._text)
         if wrong := find_fault(text, self.limits.max_text_characters):
             return Fault(f"whose {self._text} {wrong.partition(';')[0]}", wrong, self._text)
-        if isinstance(label, Several):
-            self._several[label.labels] += 1
-        elif not isinstance(label, str) or is_blank(label):
-            self._set_aside(Example(self._num_rows, text, "", line))
-        elif wrong := find_fault(label, self.limits.max_label_characters):
+        if not isinstance(label, str) or is_blank(label):
+            self.unlabelled.append(Example(self._num_rows, text, "", line))
+            return Fault(_NO_LABEL, "is empty; give the row a label or delete it", self._label)
+        if wrong := find_fault(label, self.limits.max_label_characters):
             advice = f"{wrong}, or name another column of labels (label_column)"
             return Fault(f"whose {self._label} {wrong.partition(';')[0]}", advice, self._label)
-        else:
-            self._keep(Example(self._num_rows, text, label, line))
+        self._keep(Example(self._num_rows, text, label, line))
         return None
-
-    def _set_aside(self, example: Example, label: str = "") -> None:
-        self.unlabelled.append(example)
-        what = f"is {label}, which is read as no label" if label else "is empty"
-        fault = Fault(_NO_LABEL, f"{what}; give the row a label or delete it", self._label)
-        self._left_out.append((example.row, example.line, fault))
 
     def _keep(self, example: Example) -> None:
         self._num_bytes += len(example.text.encode()) + len(example.label.encode())
@@ -171,7 +160,7 @@ class _LabelledRows:
             raise DatasetTooLarge(told, field=self.field)
         self._labels[example.label] += 1
         if len(self._labels) > self.limits.max_labels:
-            self._refuse_several()
+            self._refuse_composed()
             detail = (
                 f"{example.place} brings more than {self.limits.max_labels:,} different labels "
                 f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
@@ -183,34 +172,19 @@ class _LabelledRows:
             if characters.search(both):
                 self._oddities.append((f"{kind} characters, which are invisible; they are kept", example.place))
 
-    def _refuse_several(self) -> None:
-        refuse_several(self._label, self._labels, self._several, self._num_rows, f"{self.field}.{self._label}")
+    def _refuse_composed(self) -> None:
+        """Refuse rows of several labels in one string."""
+        if composed := find_composed(self._labels):
+            told = f"{show_count(sum(composed.values()), 'row')} of {self._num_rows:,} have several labels, such as"
+            field, shown = f"{self.field}.{self._label}", show_label(next(iter(composed)))
+            raise InvalidDataset(f"{told} {shown} in column {show_label(self._label)}. {ONE_LABEL}", field=field)
 
     def check(self) -> None:
-        """Refuse a file without content, and rows of several labels."""
-        if not (self.examples or self._several) and len(self._left_out) == self._num_without_content:
+        """Refuse a file without content, rows of several labels, too many bad rows, and a single one that is good."""
+        if not self.examples and len(self._left_out) == self._num_without_content:
             told = "the dataset has no rows with content; give every row a text and a label"
             raise DatasetEmpty(told, field=self.field)
-        self._refuse_several()
-
-    def judge_missing_labels(self) -> Iterator[str]:
-        """Set rows of the label -1 aside, where it means no label; a note says so, or which label may mean it."""
-        others = [label for label in self._labels if label != _UNLABELLED]
-        perhaps = [label for label in _PERHAPS_EMPTY if label in self._labels]
-        if _UNLABELLED in self._labels and others and not any(label.startswith("-") for label in others):
-            if set(others) <= {"0", "1", "+1"}:
-                perhaps.insert(0, _UNLABELLED)
-            else:
-                for example in self.examples:
-                    if example.label == _UNLABELLED:
-                        self._set_aside(replace(example, label=""), _UNLABELLED)
-                self.examples = [example for example in self.examples if example.label != _UNLABELLED]
-                yield "the label -1 is read as no label"
-        for label in perhaps:
-            yield f"{label} is read as a label; if it marks rows without one, leave it empty"
-
-    def refuse_gaps(self) -> None:
-        """Refuse too many rows that are left out, and a single one that is left."""
+        self._refuse_composed()
         number = len(self._left_out) - self.limits.skips_unlabelled * len(self.unlabelled)
         if number > _MAX_GAPS * self._num_rows:
             first, *_ = problems = tuple(self._list_problems())
@@ -225,12 +199,14 @@ class _LabelledRows:
 
     def _list_problems(self) -> Iterator[InputProblem]:
         """What is wrong with the first rows that are left out."""
-        for row, line, (_, detail, column) in sorted(self._left_out)[:MAX_SHOWN]:
+        for row, line, (_, detail, column) in self._left_out[:MAX_SHOWN]:
             field, shown = (self.field, "") if column is None else (f"{self.field}.{column}", f": `{column}`")
             yield InputProblem(field, f"{name_place(row, line)}{shown} {detail}", row)
 
     def describe(self) -> Iterator[str]:
         """One sentence for each oddity that was accepted."""
+        for label in filter(self._labels.__contains__, _PERHAPS_EMPTY):
+            yield f"{label} is read as a label; if it marks rows without one, leave it empty"
         if self._unused:
             names = " and ".join(self.wanted.names)
             yield f"columns other than {names} are not used: {show_names(list(self._unused))}"

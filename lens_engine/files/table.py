@@ -21,15 +21,14 @@ TEXT, LABEL = "text", "label"
 NO_CELLS: Mapping[str, object] = MappingProxyType({})
 NAMED_ROWS = 20  #: number of rows that are looked at to tell what a file of objects is
 MISSING = object()  #: the value of a column that the row does not have
+ONE_LABEL = "Lens gives a text one label: write a column for each question, and name one (label_column)"
 _LONGEST_LIST = 2_000
 _LONGEST_NAME = 500  #: characters within which dots may part the keys of objects
 _PLACES = {"start", "end", "offset", "position", "points"}  #: keys of a mark, which labels a part of a text
-_SET, _UNSET = ("1", "1.0", "true", "yes", "x"), ("", "0", "0.0", "false", "no", "none")
-_FLAGS = dict.fromkeys(_SET, True) | dict.fromkeys(_UNSET, False)
 _KINDS = ((bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
 
 ColumnNames = str | tuple[str, ...]
-"""A column; or several: texts are joined, and of labels each row has one that is set (one-hot)."""
+"""A column of texts; or several, whose texts are joined."""
 
 
 def list_columns(*named: ColumnNames | None) -> tuple[str, ...]:
@@ -81,18 +80,12 @@ class Table:
         return show_encoding(self.dialect.encoding) if self.has_raw_bytes else None
 
 
-class Several(NamedTuple):
-    """Several labels of one row."""
-
-    labels: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class WantedColumns:
     """The columns that are read, and their values in a row."""
 
     text: ColumnNames = TEXT
-    label: ColumnNames | None = LABEL  #: None: the texts have no labels
+    label: str | None = LABEL  #: None: the texts have no labels
 
     def __post_init__(self) -> None:
         repeated = [name for name, number in Counter(self.names).items() if number > 1]
@@ -120,17 +113,8 @@ class WantedColumns:
         return "\n".join(one for one in found if isinstance(one, str) and one.strip())
 
     def read_label(self, cells: Mapping[str, object]) -> object:
-        """The label of a row: a string; None for an empty value or without labels; `Several`; else what is there."""
-        if not isinstance(self.label, str):
-            ones = tuple(name for name in list_columns(self.label) if is_set(pick(cells, name)))
-            return Several(ones) if len(ones) > 1 else ones[0] if ones else None
-        value = pick(cells, self.label)
-        if value is not MISSING or ": " not in self.label:
-            return show_value(value)
-        column, _, label = self.label.partition(": ")
-        value = show_value(pick(cells, column))
-        labels = value.labels if isinstance(value, Several) else split_labels(value) if isinstance(value, str) else ()
-        return value if value is MISSING else label if label in labels else f"not {label}"
+        """The label of a row: a string; None for an empty value or without labels; else what is there."""
+        return None if self.label is None else show_value(pick(cells, self.label))
 
     def find_fault(self, row: Row, text: object, label: object, encoding: str | None) -> Fault | None:
         """What hinders the reading of values as text and label; None of good and of blank ones.
@@ -146,10 +130,12 @@ class WantedColumns:
         if missing:
             detail = f"has no keys {show_names(list_columns(*missing))}; {found}; rename them, or name the keys to read"
             return Fault("without a text", f"{detail} ({self.parameters})")
+        if isinstance(label, list) and label and all(isinstance(one, str) for one in label):
+            return Fault("with several labels", f"has several labels; {ONE_LABEL}", self.label)
         for name, value in ((show_columns(self.text), text), (show_columns(self.label), label)):
-            if not isinstance(value, str | Several | None):
+            if not isinstance(value, str | None):
                 return Fault(f"whose {name} is no string", _refuse_type(value), name)
-            if encoding is not None and isinstance(value, str) and (broken := UNDECODED.search(value)):
+            if encoding is not None and value is not None and (broken := UNDECODED.search(value)):
                 words = quote_around(value, broken.start())
                 advice = "save the file as UTF-8, or name its encoding (encoding)"
                 detail = f"holds bytes that are not {encoding} at {words}; {advice}"
@@ -166,15 +152,10 @@ def pick(cells: Mapping[str, object], name: str) -> object:
     return next((one for one in found if one is not MISSING), MISSING)
 
 
-def split_labels(value: str) -> list[str]:
-    """The parts of a string, if a delimiter separates some."""
-    separator = next((one for one in "|;," if one in value), None)
-    return [value] if separator is None else [part.strip() for part in value.split(separator)]
-
-
 def show_value(value: object) -> object:
     """A value of a label as a string: whole numbers in digits, true and false, the only value of a list, the name of an
-    object, as trackers of issues write their labels."""
+    object, as trackers of issues write their labels. A list of several labels is one of strings.
+    """
     if isinstance(value, str):
         return _read_list(value) if value[:1] == "[" and value.endswith("]") else value
     if isinstance(value, dict) and isinstance(name := value.get("name"), str) and not value.keys() & _PLACES:
@@ -190,7 +171,7 @@ def show_value(value: object) -> object:
     if isinstance(value, list):
         items = [show_value(one) for one in value]
         if all(isinstance(one, str) for one in items):
-            return Several(tuple(map(str, items))) if len(items) > 1 else items[0] if items else None
+            return items if len(items) > 1 else items[0] if items else None
     return value
 
 
@@ -204,11 +185,11 @@ def _read_list(value: str) -> object:
     return show_value(items) if isinstance(items, list) else value
 
 
-def is_set(value: object) -> bool | None:
-    """Whether a flag is set; None if the value is no flag."""
-    if isinstance(value, str) and value in _FLAGS:  # as most are
-        return _FLAGS[value]
-    return _FLAGS.get(str(show_value(value) if value is not None else "").strip().casefold())
+def name_class(value: object, names: object) -> object:
+    """The name of a class in place of its number; any other value as it is."""
+    if isinstance(value, int) and isinstance(names, list) and 0 <= value < len(names):
+        return names[value]
+    return value
 
 
 def _refuse_type(value: object) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import SPLITS
-from lens_engine.files.table import Row, Table
+from lens_engine.files.table import Row, Table, name_class
 from lens_engine.prompt.text_checks import show_names
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def _read_column(column: "Array[Any]", classes: list[str] | None) -> list[object
         return [value and value.decode(errors="surrogateescape") for value in values]
     except (LookupError, OverflowError, ValueError):
         return list(column.cast(pyarrow.large_string()).to_pylist())
-    if classes is None:
-        return values
-    return [classes[value] if isinstance(value, int) and 0 <= value < len(classes) else value for value in values]
+    return [name_class(value, classes) for value in values] if classes else values
 
 
 def read_folder(folder: Path, field: str) -> Table:

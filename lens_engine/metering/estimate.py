@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
-from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.config import BudgetOptions, PresetName
 from lens_engine.metering.prices import Cost, TokenLengths
 from lens_engine.model.base import Block, LabelScorer, Prefix, ScorerIdentity
@@ -16,7 +14,7 @@ from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import describe_seconds, describe_usd
 from lens_engine.result import RowCounts
 from lens_engine.rows.dealing import DealtRows
-from lens_engine.types import Example, Phase, Shown
+from lens_engine.types import Phase
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
 """Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
@@ -43,14 +41,11 @@ _SERVER_SHARE = 8
 
 
 @dataclass(frozen=True)
-class CostEstimate(Shown):
+class CostEstimate:
     """The most that each phase costs: no child repeats, and each rung judges as many permutations as it may."""
 
     phases: dict[Phase, Cost]
     seconds: float | None = None  #: None if the pace is unknown
-    words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
-    words_rows: int | None = None  #: number of these rows that it was judged on; None for all
-    largest_class: float | None = None  #: share of the largest class among these rows
     counts: RowCounts | None = None  #: number of rows of each kind
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
     budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
@@ -95,16 +90,6 @@ class PresetPlan:
     """With half of the judging: measured, it takes 0.3 to 0.5 of its upper bound, because most prompts are dropped."""
     seconds: float | None = None  #: of these tokens at the measured pace; None without a model
     bill: Bill | None = None  #: of a model behind a server
-
-
-def estimate_by_words(labelled: Sequence[Example], task: Task) -> WordsEstimate:
-    """Cross-validated accuracy of a bag of words on labelled rows; see `DealtRows.labelled`."""
-    return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
-
-
-def share_of_largest(labelled: Sequence[Example], task: Task) -> float:
-    """Share of the largest class among labelled rows."""
-    return share_of_largest_class(task.index_labels(labelled))
 
 
 def measure_lengths(rows: DealtRows, task: Task, scorer: LabelScorer) -> TokenLengths:

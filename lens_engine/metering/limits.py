@@ -129,14 +129,9 @@ class Limits:
     def afford(
         self, spent: Cost, cost: Cost, pace: float | None, *, is_chunk: bool = False, taken: Cost = NO_COST
     ) -> bool:
-        """Whether the limits leave enough for a step of this cost and the reserve.
+        """Whether the limits leave enough for a step of this cost, for the reserve and for chunks that the scorer took.
 
-        A chunk is afforded in the first half of a time limit, whatever the pace: the first chunks are slow.
-
-        Args:
-            spent: what was spent so far.
-            pace: tokens per second; None if it is unknown.
-            taken: cost of the chunks that the scorer took and that are not counted yet.
+        A chunk is afforded in the first half of a time limit, whatever the pace: the first are slow.
         """
         if self._ignores_budget:
             return not self._is_overdue()

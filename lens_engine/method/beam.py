@@ -74,7 +74,7 @@ class Neighbourhood:
         optima = {tuple(sorted(self._random_optimum(rng, start))) for start in range(_STARTS)}
         ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
         width = number - num_random
-        chosen = keep_apart(ranked, width, most_shared=sum(self.quotas) // 2, least=width)
+        chosen = keep_apart(ranked, width, most_shared=sum(self.quotas) // 2)
         first = [shuffle(members, rng) for members in chosen]
         missing = number - len(first) if num_random else 0
         return first + self._random_permutations(missing, set(first), rng)

@@ -99,11 +99,7 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> lis
 
 
 def judge_pairs(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> Judgement:
-    """Score each row after its own prefix.
-
-    Args:
-        prefixes: of each row, in the order of the rows.
-    """
+    """Score each row after its own prefix; the prefixes are in the order of the rows."""
     scores = meter.score_pairs(prefixes, rows.queries)
     _check_all_floors(scores, meter, rows)
     return Judgement(scores, rows.gold)

@@ -67,11 +67,7 @@ class RankingObjective(Protocol):
     """Ranks permutations that were judged on the same rows."""
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
-        """The score of each judgement.
-
-        Args:
-            is_final: whether the judgements are on all rows; then a score depends on its own judgement alone.
-        """
+        """The score of each judgement; of final ones, which are on all rows, it depends on its own judgement alone."""
         ...
 
 

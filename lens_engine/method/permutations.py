@@ -9,8 +9,6 @@ from lens_engine.randomness import make_generator
 from lens_engine.rows.quotas import Quotas
 from lens_engine.types import Example, IndexArray, Permutation
 
-_NEVER = np.iinfo(np.intp).max
-
 
 def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.Generator) -> Permutation:
     """A permutation of `quotas[g]` members drawn uniformly from each group g, without replacement, in random order."""
@@ -31,38 +29,22 @@ def draw_permutations(
     ]
 
 
-def keep_apart(ranked: Sequence[Permutation], most: int, most_shared: int, least: int = 0) -> list[Permutation]:
-    """The first permutations of `ranked` that share at most `most_shared` members, two by two.
+def keep_apart(ranked: Sequence[Permutation], number: int, most_shared: int) -> list[Permutation]:
+    """The first permutations of `ranked` (best first) that share at most `most_shared` members, two by two.
 
-    Args:
-        ranked: the best first.
-        most: largest number of permutations.
-        least: if fewer than this are found, those that share the fewest members with a permutation kept are added.
+    If they are fewer than `number`, those that share the fewest members with a permutation kept are added.
     """
     chosen = list[Permutation]()
-    if most > 0:
-        for members in ranked:
-            own = set(members)
-            if all(len(own.intersection(other)) <= most_shared for other in chosen):
-                chosen.append(members)
-                if len(chosen) == most:
-                    break
-    lacking = min(least, len(ranked)) - len(chosen)
-    return chosen + _share_fewest(ranked, chosen, lacking) if lacking > 0 else chosen
 
+    def count_shared(members: Permutation) -> int:
+        return max((len({*members} & {*other}) for other in chosen), default=0)
 
-def _share_fewest(ranked: Sequence[Permutation], chosen: Sequence[Permutation], number: int) -> list[Permutation]:
-    """The next permutations of `ranked`: each shares the fewest members with one that was chosen before it."""
-    taken = set(chosen)
-    left = [(set(members), members) for members in ranked if members not in taken]
-    shared = np.array([max((len(own.intersection(one)) for one in chosen), default=0) for own, _ in left])
-    added = list[Permutation]()
-    for _ in range(number):
-        newest = left[int(shared.argmin())][1]
-        added.append(newest)
-        for place, (own, members) in enumerate(left):
-            shared[place] = _NEVER if members == newest else max(shared[place], len(own.intersection(newest)))
-    return added
+    for members in ranked:
+        if len(chosen) < number and count_shared(members) <= most_shared:
+            chosen.append(members)
+    while len(chosen) < min(number, len(ranked)):
+        chosen.append(min((members for members in ranked if members not in chosen), key=count_shared))
+    return chosen
 
 
 def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:

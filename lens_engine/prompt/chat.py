@@ -40,12 +40,6 @@ class ChatForm(Record):
         False,
         description="Whether the model was asked for one answer, because it gives no probabilities.",
     )
-    system_in_turn: bool = Field(
-        False,
-        exclude_if=lambda is_in_turn: not is_in_turn,
-        description="Whether the first turn of the user begins with the system message, because the server takes none. "
-        "Left out if there is one.",
-    )
     fields: dict[str, Any] = Field(
         {},
         exclude_if=lambda fields: not fields,
@@ -92,7 +86,7 @@ class ChatTask(Task):
 
     def join_prompt(self, prefix: str, text: str) -> str:
         """As `Task.join_prompt`: all turns, the system message first."""
-        return write_turns(lift_system(read_turns(prefix + self.render_query(text)), self.chat.system_in_turn))
+        return write_turns(lift_system(read_turns(prefix + self.render_query(text))))
 
     def _user(self, text: str) -> Turn:
         return {"role": "user", "content": self.template.render_query(text)}
@@ -160,14 +154,6 @@ def read_turns(segment: str) -> list[Turn]:
     return turns if all(isinstance(turn, dict) and turn.keys() == {"role", "content"} for turn in turns) else []
 
 
-def lift_system(turns: Sequence[Turn], is_in_turn: bool = False) -> list[Turn]:
-    """The turns of a prompt as a server takes them: the system message first.
-
-    Args:
-        is_in_turn: whether it is no message, and stands at the head of the first turn, before an empty line.
-    """
-    system, others = ([one for one in turns if (one["role"] == "system") is is_system] for is_system in (True, False))
-    if not (is_in_turn and system):
-        return [*system, *others]
-    first, *rest = others
-    return [{**first, "content": f"{system[0]['content']}\n\n{first['content']}"}, *rest]
+def lift_system(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns of a prompt as a server takes them: the system message first."""
+    return sorted(turns, key=lambda turn: turn["role"] != "system")

@@ -13,12 +13,7 @@ from lens_engine.result.selection_result import SelectionResult
 
 
 def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> Classifier:
-    """The prompt of the support examples as a classifier, with the head of its use, whatever classifier was chosen.
-
-    Args:
-        use: use for which the prompt is the best; None for that of the run.
-        is_fixed: whether to take the prompt of fixed demonstrations, whatever form is the best.
-    """
+    """The prompt for a use, or its fixed form, as a classifier with the head of the use, whatever was chosen."""
     answer = result.answer_for(use)
     prompt = PromptOfAnswer(
         result.task,

@@ -294,9 +294,6 @@ class Spending(Record):
 def find_renderer(record: TaskRecord, answer: SupportExamples, pool: Pool | None) -> PromptRenderer:
     """The prompt of support examples, of any form.
 
-    Args:
-        pool: rows in which it finds demonstrations; not read for a fixed form.
-
     Raises:
         InvalidConfig: the prompt finds demonstrations for each input, and the pool is missing.
     """
@@ -311,18 +308,6 @@ def find_renderer(record: TaskRecord, answer: SupportExamples, pool: Pool | None
     return PromptRenderer.of(record.task(), examples, Retrieval(form=answer.form, pool=pool))
 
 
-class PairedComparison(Record):
-    """The answers of an evaluation beside those of the selection, on the rows that both judged."""
-
-    n: int = Field(description="Number of rows that both judged.")
-    only_evaluation_right: int = Field(description="Number of rows that only the evaluation has right.")
-    only_selection_right: int = Field(description="Number of rows that only the selection had right.")
-    p_value: float = Field(description="p-value of the exact McNemar test, two-sided.")
-    same_answers: int = Field(description="Number of rows with the same answer.")
-    macro_f1: float = Field(description="Macro-F1 of the evaluation minus that of the selection on these rows.")
-    macro_f1_error: float = Field(description="Standard error of this difference, by the jackknife, paired by row.")
-
-
 class EvaluationResult(Record):
     """How often a classifier, or the prompt of support examples, is right on labelled rows."""
 
@@ -331,13 +316,6 @@ class EvaluationResult(Record):
     labels: tuple[str, ...] = Field(description="Labels, in the order of `confusion`.")
     confusion: tuple[tuple[int, ...], ...] = Field(
         description="Number of rows with each label (first index) and each answer (second index)."
-    )
-    comparison: PairedComparison | None = Field(
-        description="Paired with the answers of the selection; null if it judged none of the rows."
-    )
-    matches: bool | None = Field(
-        description="Whether every row that the selection judged has the answer that it had there; null if it judged "
-        "none of the rows."
     )
     prompt_form: PromptForm | None = Field(
         None, description="How the demonstrations of an input were found; null for a bag of words."

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -25,7 +27,7 @@ from lens_engine.result.parts import (
     Wording,
     find_renderer,
 )
-from lens_engine.types import HeadlineKind, Record, Shown, StopReason
+from lens_engine.types import HeadlineKind, Record, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {
     "cost": True,
@@ -36,8 +38,19 @@ _NOT_DIGESTED: dict[str, Any] = {
 }
 
 
-class SelectionResult(Shown, Record):
+@dataclass(frozen=True)
+class Look:
+    """How a result looks to a person."""
+
+    html: Callable[["SelectionResult"], str]  #: in a notebook
+    line: Callable[["SelectionResult"], str]  #: printed
+    text: Callable[["SelectionResult"], str]  #: printed in full
+
+
+class SelectionResult(Record):
     """The support examples of a task, and how good they are."""
+
+    look: ClassVar[Look | None] = None  #: set by `lens_engine.show`, which stands above all data
 
     partial: bool = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason = Field(
@@ -150,6 +163,9 @@ class SelectionResult(Shown, Record):
     def summary(self) -> str:
         """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""
         return repr(self) if self.look is None else self.look.text(self)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.look is None else self.look.html(self)
 
     def __repr__(self) -> str:
         """What to use, support examples, classifier, cost and digest: a line each."""

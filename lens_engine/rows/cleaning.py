@@ -69,10 +69,6 @@ def clean_problem(problem: Problem, options: LabelOptions) -> CleanProblem:
 def join_spellings(labels: Sequence[str], written: Iterable[str], options: LabelOptions) -> dict[str, str]:
     """The label under which each label of rows goes: that of the verbalizer, or else its first spelling.
 
-    Args:
-        labels: of the verbalizer.
-        written: the labels of rows.
-
     Raises:
         InvalidVerbalizer: two labels of the verbalizer are spellings of one label.
     """
@@ -93,11 +89,7 @@ def join_spellings(labels: Sequence[str], written: Iterable[str], options: Label
 
 
 def clean_rows(examples: Sequence[Example], label_of: Mapping[str, str]) -> CleanRows:
-    """The usable rows of one upload.
-
-    Args:
-        label_of: the label under which each label of rows goes.
-    """
+    """The usable rows of one upload; each label goes under another, `label_of`."""
     rows, torn, repeated = CleanRows(), set[str](), list[tuple[str, Example]]()
     for example in examples:
         label = label_of[example.label]
@@ -217,9 +209,7 @@ def warn_of_rows(
 ) -> Iterator[str]:
     """Warnings about what was joined or left out, about dropped labels, and about few rows.
 
-    Args:
-        num_rows: number of usable rows.
-        lines: whether a row is named by its line in the file.
+    A row is named by its line in the file, or by its number.
     """
     for name, upload in rows.uploads.items():
         if upload.respelled:
@@ -251,11 +241,7 @@ def warn_of_rows(
 
 
 def find_far_length(lengths: Sequence[int], least: int) -> int:
-    """Largest length of a text that is not far longer than the rest, and at least `least`.
-
-    Args:
-        lengths: of all texts, ascending.
-    """
+    """Largest length of a text that is not far longer than the rest (`lengths`, ascending), and at least `least`."""
     return max(_FAR * lengths[len(lengths) * 9 // 10], least) if lengths else least
 
 

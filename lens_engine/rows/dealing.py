@@ -141,12 +141,9 @@ def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]
 
 
 def pick_fit_rows(rows: DealtRows, demonstrations: Collection[int], total: int) -> tuple[Example, ...]:
-    """Judging rows, then others in proportion to their labels, until there are `total`. None is a demonstration: after
-    its own text and label, a row is no test of a prompt.
+    """All judging rows, then others in proportion to their labels, until there are `total`.
 
-    Args:
-        demonstrations: numbers of the rows (`Example.row`) that are demonstrations of the prompt.
-        total: number of rows; all judging rows are taken, even if they are more.
+    None is a demonstration (`Example.row`): after its own text and label, a row is no test of a prompt.
     """
     judging, others = (
         [one for one in part if one.row not in demonstrations] for part in (rows.judging, (*rows.search, *rows.rest))
@@ -179,10 +176,6 @@ def draw_pool(examples: Sequence[Example], seed: int, most: int = MOST_POOL_ROWS
 
     The same examples and seed give the same pool, whatever the order of the examples is. Every label keeps a row if
     there are at most `most` labels.
-
-    Args:
-        examples: labelled rows, each once.
-        most: largest number of rows.
     """
     if len(examples) <= most:
         return DrawnPool(Pool.of(examples), 0)

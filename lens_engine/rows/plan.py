@@ -22,10 +22,7 @@ class Rung:
 
 
 def plan_rungs(num_permutations: int, num_rows: int, halvings: int, least: int) -> list[Rung]:
-    """The rungs of `halvings` halvings; the last rung ends at row `num_rows`.
-
-    Args:
-        least: number of permutations (the places of the beam) at which the halving stops.
+    """The rungs of `halvings` halvings, down to `least` permutations; the last rung ends at row `num_rows`.
 
     Without halvings there is one rung: every permutation on every row.
     """

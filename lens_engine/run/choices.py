@@ -38,11 +38,7 @@ class Choices:
     _estimates: dict[tuple[int, Use, bool], Estimate] = field(init=False, default_factory=dict)
 
     def prompt(self, use: Use, *, is_fixed: bool = False) -> Line | None:
-        """The prompt for a use, in the wording of the run; None if none was judged.
-
-        Args:
-            is_fixed: whether only fixed demonstrations count.
-        """
+        """The prompt for a use, in the wording of the run, or the best fixed one of them; None if none was judged."""
         return self._choose(self._list_prompts(use, is_fixed=is_fixed))
 
     @cached_property
@@ -61,10 +57,9 @@ class Choices:
         return 0 if best is None else self.proposals[best.prompt or 0].wording
 
     def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate:
-        """What to expect of a choice. That of the first choice counts all contenders among which it was chosen.
+        """What to expect of a choice: of a prompt for a use, or of a classifier (None).
 
-        Args:
-            use: of the door; None for classifiers.
+        That of the first choice counts all contenders among which it was chosen.
         """
         key = (id(line), use or self.table.setup.config.use, is_fixed and line is not self.first)
         if key not in self._estimates:

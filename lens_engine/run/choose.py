@@ -89,11 +89,7 @@ class Scores:
         return np.asarray(self._average(self._filled, weights[None])[0])
 
     def choose(self, weights: FloatArray | None = None) -> int:
-        """The cheapest within a standard error of the best, paired by row, and within two points.
-
-        Args:
-            weights: how often each row counts `[rows]`; None for once.
-        """
+        """The cheapest within a standard error of the best, paired by row, and two points; `weights`: `[rows]`."""
         weights = np.ones(self.num_rows) if weights is None else weights
         return self._cheapest(weights, self.means(weights[None])[0])
 

@@ -148,12 +148,7 @@ class Classifying:
         examples: Sequence[Example],
         num_fitted: int | None = None,
     ) -> Candidate:
-        """A candidate.
-
-        Args:
-            held_out: `[examples, labels]`, of heads that were fitted without the example.
-            num_fitted: number of rows on which the head was fitted; None for all examples.
-        """
+        """A candidate; `held_out`: `[examples, labels]`, of heads that were fitted without the example."""
         setup, task = self.setup, self.setup.task
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(

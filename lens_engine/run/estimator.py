@@ -1,7 +1,5 @@
 """A classifier of texts for scikit-learn: pipelines, cross-validation, grid search."""
 
-import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import isfinite
@@ -24,13 +22,10 @@ from lens_engine.opening import LanguageModel, open_model
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.prompt.examples import list_texts
 from lens_engine.prompt.request import Texts, combine_wordings, read_instructions, read_templates
-from lens_engine.prompt.text_checks import fold_text
 from lens_engine.prompt.verbalizer import Verbalizer, word_of_label
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.types import Example, FloatArray
-
-_MOST_SHOWN = 6
 
 
 class LensClassifier(ClassifierMixin, BaseEstimator):
@@ -114,7 +109,6 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         _refuse_missing(values.tolist())
         check_classification_targets(values)
         self.classes_, codes = np.unique(values, return_inverse=True)
-        _warn_of_spellings(self.classes_.tolist())
         if len(self.classes_) < 2:
             raise InvalidDataset(f"y has {len(self.classes_)} class; a classifier needs at least two", field="y")
         words = self._list_words()
@@ -193,14 +187,6 @@ def _refuse_missing(values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value is None or (isinstance(value, float) and not isfinite(value)):
             raise InvalidDataset(f"y[{index}] is {value}; give a class, or leave the row out", field="y", row=index)
-
-
-def _warn_of_spellings(classes: list[Any]) -> None:
-    folded = Counter(fold_text(str(one)) for one in classes)
-    alike = [one for one in classes if folded[fold_text(str(one))] > 1]
-    if alike:
-        shown = ", ".join(map(repr, alike[:_MOST_SHOWN]))
-        warnings.warn(f"classes that differ in spelling only are classes of their own: {shown}", stacklevel=3)
 
 
 def _draw_seed(random_state: Any) -> int:

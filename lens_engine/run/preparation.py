@@ -1,19 +1,13 @@
 """Preparation of a run: its rows, and its price."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.metering.estimate import (
-    CostEstimate,
-    estimate_by_words,
-    measure_lengths,
-    measure_pace,
-    share_of_largest,
-)
+from lens_engine.metering.estimate import CostEstimate, measure_lengths, measure_pace
 from lens_engine.metering.limits import Money
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
@@ -36,11 +30,7 @@ from lens_engine.types import Phase
 
 
 def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> None:
-    """
-    Args:
-        reserve: of the test rows.
-        money: of the run; None before its scorer is known.
-    """
+    """Refuse a budget that pays for no first result beside the reserve; `money` is None without a scorer."""
     budget, (rung, *_) = setup.config.budget, plan_rungs_of_judging(len(setup.rows.judging), 2)
     first = setup.prices.judging(1, rung.end)
     pairs = (first + reserve).pairs
@@ -59,15 +49,7 @@ def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
     )
 
 
-def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
-    spending = scorer.spending
-    refuse_unpriced(
-        config, is_served=spending is not None, has_prices=spending is not None and spending.prices is not None
-    )
-
-
 def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: bool) -> None:
-    """As `check_prices`, for a model that is not opened yet."""
     if config.budget.max_cost is None or has_prices:
         return
     why = (
@@ -78,34 +60,16 @@ def refuse_unpriced(config: SelectionConfig, *, is_served: bool, has_prices: boo
     raise InvalidConfig(f"max_cost limits the cost of requests to a server: {why}", field="options.budget.max_cost")
 
 
-def refuse_wordings(tasks: Sequence[Task], refused: Mapping[int, InvalidInput]) -> InvalidInput:
-    """One error for the wordings that the model cannot be asked in, each named with its template and instruction.
+def name_wording(tasks: Sequence[Task], place: int, error: InvalidInput) -> InvalidInput:
+    """The error of a wording in which the model cannot be asked, named with its template and instruction.
 
-    A run does not leave them out: it would compare fewer wordings than it was asked to.
-
-    Args:
-        tasks: every wording.
-        refused: what is wrong, by place in `tasks`; one at least.
+    A run does not leave the wording out: it would compare fewer than it was asked to.
     """
     if len(tasks) == 1:
-        return refused[0]
-    remedy = "; or leave this wording out" if len(refused) < len(tasks) else ""
-    named = [_name_wording(tasks, place, error, remedy) for place, error in refused.items()]
-    first = named[0]
-    if len(named) == 1:
-        return first
-    message = f"{len(named)} of {len(tasks)} wordings are refused; the first: {first}"
-    own, others = [one.faults[0] for one in named], [fault for one in named for fault in one.faults[1:]]
-    problems = (*own, *dict.fromkeys(others))  # the same row may be too long in each
-    return type(first)(message, field=first.field, row=first.row, problems=problems)
-
-
-def _name_wording(tasks: Sequence[Task], place: int, error: InvalidInput, remedy: str) -> InvalidInput:
+        return error
     template, instruction = tasks[place].template.pattern, tasks[place].instruction
     told = f"the instruction {show_label(instruction)}" if instruction else "no instruction"
-    message = (
-        f"wording {place + 1} of {len(tasks)}, with the template {show_label(template)} and {told}: {error}{remedy}"
-    )
+    message = f"wording {place + 1} of {len(tasks)}, with the template {show_label(template)} and {told}: {error}"
     fields = {
         "template": _find_field("template", template, [one.template.pattern for one in tasks]),
         "instruction": _find_field("instruction", instruction, [one.instruction for one in tasks]),
@@ -165,7 +129,9 @@ def prepare_run(
     check_problem(problem)
     if not isinstance(config, SelectionConfig):
         raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
-    check_prices(config, scorer)
+    spending = scorer.spending
+    has_prices = spending is not None and spending.prices is not None
+    refuse_unpriced(config, is_served=spending is not None, has_prices=has_prices)
     setup = _make_setup(problem, scorer, config)
     prices = price_run(setup)
     meter = Meter(
@@ -203,15 +169,13 @@ def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) 
     rows = deal_rows(problem, config)
     known = rows.task.verbalizer  # without the labels that are too rare
     others = (Task(one.template, known, one.separator, instruction=one.instruction) for one in problem.alternatives)
-    asked, tasks, refused = [], (rows.task, *others), dict[int, InvalidInput]()
+    asked, tasks = [], (rows.task, *others)
     for place, task in enumerate(tasks):
         try:
             asked.append(scorer.fit_task(task))
             rows = fit_to_context(replace(rows, task=asked[-1]), scorer)
         except InvalidInput as error:
-            refused[place] = error
-    if refused:
-        raise refuse_wordings(tasks, refused)
+            raise name_wording(tasks, place, error) from error
     rows = replace(rows, task=asked[0])
     lengths, states = measure_lengths(rows, rows.task, scorer), scorer.num_layers > 0
     return _set_up(tuple(asked), rows, config, lengths, scorer.identity.dtype, states, has_probabilities)
@@ -303,13 +267,9 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     """
     scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
-    setup, labelled = prepared.setup, prepared.setup.rows.labelled
-    words, largest = estimate_by_words(labelled, setup.task), share_of_largest(labelled, setup.task)
+    setup = prepared.setup
     found = CostEstimate(
         price_run(setup),
-        words_accuracy=words.accuracy,
-        words_rows=words.rows_if_fewer(len(labelled)),
-        largest_class=largest,
         counts=count_rows(setup),
         fit_rows=count_fit_rows(setup.rows, config.classifier.fit_rows),
         budget=config.budget,

@@ -60,8 +60,7 @@ class Proposal:
 def propose(setup: Setup, findings: Findings, meter: Meter | None) -> tuple[Proposal, ...]:
     """The prompts to judge, the most promising first: a budget may end the judging.
 
-    Args:
-        meter: knows the lengths of texts; without one every prompt is taken to fit the context.
+    Without a meter, which knows the lengths of texts, every prompt is taken to fit the context.
     """
     proposed = tuple(_propose(setup, findings))
     if meter is None:

@@ -47,11 +47,7 @@ _LEAST_CACHED = 1024
 
 
 def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> SelectionResult:
-    """The result of a run, with its digest.
-
-    Args:
-        reason: why the run ended.
-    """
+    """The result of a run that ended for this reason, with its digest."""
     setup, state, meter = found.setup, found.state, prepared.meter
     chosen = found.choices.classifier
     task, report = setup.tasks[found.choices.wording], _Report(prepared, found)

@@ -26,13 +26,7 @@ def list_warnings(
     *,
     is_empty_handed: bool,
 ) -> tuple[str, ...]:
-    """Everything that a reader of the result should know before its figures.
-
-    Args:
-        of_search: warnings of the search.
-        result: without warnings.
-        is_empty_handed: whether nothing speaks for the prompt, because the budget ended too early.
-    """
+    """Everything that a reader of the result should know before its figures; first the warnings of the search."""
     setup, rows, meter = prepared.setup, prepared.setup.rows, prepared.meter
     warnings = list(rows.warnings)
     if rows.skipped_too_long:

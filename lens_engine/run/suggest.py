@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
+from lens_engine.classifier.bag_of_words import WordsEstimate, estimate_accuracy
 from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.files import Dialect, Named, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.files.choice import ColumnChoice
 from lens_engine.files.table import ColumnNames
-from lens_engine.metering.estimate import PresetPlan, estimate_by_words, measure_pace, share_of_largest
+from lens_engine.metering.estimate import PresetPlan, measure_pace
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.model.spending import Paid
@@ -52,9 +52,7 @@ class Suggestion:
     instructions: tuple[str, ...]  #: to try, beside none, which is the default
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
-    words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
-    words_rows: int | None  #: number of labelled rows that it was judged on; None for all
-    largest_class: float | None  #: share of the largest class among the same rows
+    words: WordsEstimate | None  #: what a bag of words reaches; None if the rows do not suffice
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
     num_unlabelled: int = 0  #: rows with a text and no label, which are kept aside
@@ -74,10 +72,7 @@ class Suggestion:
     @property
     def advice(self) -> str | None:
         """What a bag of words reaches beside the largest class; None if the rows do not suffice."""
-        if self.words_accuracy is None:
-            return None
-        rows = "all labelled rows" if self.words_rows is None else f"{self.words_rows:,} of the labelled rows"
-        return advise_by_words(self.words_accuracy, self.largest_class, rows, self.words_rows or self.num_rows)
+        return None if self.words is None else advise_by_words(self.words)
 
     def __repr__(self) -> str:
         where = ""
@@ -100,7 +95,7 @@ def suggest(
     *,
     test: str | Path | None = None,
     text_column: ColumnNames | None = None,
-    label_column: ColumnNames | None = None,
+    label_column: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Suggestion:
@@ -120,7 +115,7 @@ def suggest(
         OSError: the file cannot be read.
     """
     dialect = Dialect(encoding, delimiter)
-    dataset = _parse(Path(path), Named(text_column, label_column, may_guess=True), "dataset", dialect)
+    dataset = _parse(Path(path), Named(text_column, label_column), "dataset", dialect)
     test_rows = None if test is None else _parse(Path(test), Named(*dataset.columns), "test", dialect).examples
     found = suggest_for_rows(dataset.examples, test_rows, label_column=dataset.columns[1], with_choice=True)
     warnings = (*dataset.warnings, *found.warnings)
@@ -132,7 +127,7 @@ def suggest_for_rows(
     examples: Sequence[Example],
     test: Sequence[Example] | None = None,
     *,
-    label_column: ColumnNames | None = None,
+    label_column: str | None = None,
     with_choice: bool = False,
 ) -> Suggestion:
     """As `suggest`, for rows that are read already, without columns and costs.
@@ -155,7 +150,7 @@ def suggest_for_rows(
     if with_choice:
         wordings = combine_wordings(words, read_templates(templates), read_instructions(("", *instructions)))
         problem = replace(problem, alternatives=wordings.alternatives)
-    plans, of_words = _plan_presets(problem, labels)
+    plans, words_estimate = _plan_presets(problem, labels)
     return Suggestion(
         problem=problem,
         columns=None,
@@ -165,9 +160,7 @@ def suggest_for_rows(
         instructions=instructions,
         label_options=labels,
         plans=plans,
-        words_accuracy=of_words.accuracy,
-        words_rows=of_words.rows,
-        largest_class=of_words.largest_class,
+        words=words_estimate,
         language=language,
         warnings=tuple(warn_of_silent(kept)),
     )
@@ -237,17 +230,9 @@ def _with_labels(preset: PresetName, labels: LabelOptions) -> SelectionConfig:
     return PRESETS[preset].model_copy(update={"labels": labels})
 
 
-class _OfWords(NamedTuple):
-    """What a bag of words reaches, as `Suggestion` has it."""
-
-    accuracy: float | None = None
-    rows: int | None = None
-    largest_class: float | None = None
-
-
-def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], _OfWords]:
-    """A plan for each preset; then what a bag of words reaches, as in an estimate of `quick`."""
-    plans, of_words = list[PresetPlan](), _OfWords()
+def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], WordsEstimate | None]:
+    """A plan for each preset; then what a bag of words reaches on the rows of `quick`."""
+    plans, words = list[PresetPlan](), None
     for preset in PRESETS:
         config = _with_labels(preset, labels)
         try:
@@ -257,10 +242,9 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
             continue
         plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.notes))
         if preset == "quick":
-            labelled = rows.labelled
-            found, largest = estimate_by_words(labelled, rows.task), share_of_largest(labelled, rows.task)
-            of_words = _OfWords(found.accuracy, found.rows_if_fewer(len(labelled)), largest)
-    return tuple(plans), of_words
+            gold = rows.task.index_labels(rows.labelled)
+            words = estimate_accuracy([one.text for one in rows.labelled], gold, len(rows.task.labels))
+    return tuple(plans), words
 
 
 def _count_rows(rows: DealtRows) -> dict[str, int]:

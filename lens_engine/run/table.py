@@ -92,11 +92,7 @@ class Table:
         return line.num_asked >= self.num_whole
 
     def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
-        """The scores of some lines on the rows for which their prompts were asked.
-
-        Args:
-            by_accuracy: whether the figure is the accuracy whatever the objective.
-        """
+        """The scores of some lines on the rows for which their prompts were asked, by accuracy or by the objective."""
         number = max((line.num_asked for line in lines if line.prompt is not None), default=len(self.gold))
         values, losses = np.full((2, len(lines), len(self.gold)), np.nan)
         objective = "accuracy" if by_accuracy else self.setup.config.objective

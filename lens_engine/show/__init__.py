@@ -1,31 +1,24 @@
 """What a person sees of a result, an estimate, predictions or an evaluation, wherever it is shown.
 
 words          names of forms, uses, steps and phases, and figures in words
-verdict        sentences on what to use
-box            the box to sign, at the head of a report
+verdict        sentences on what to use, and the box to sign, at the head of a report
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels and facts as tables
-figures        every contender as a table, and answers above a threshold
+figures        every contender, answers above a threshold and an evaluation as tables
 answers        which labels are confused, and whether probabilities can be trusted
 estimate       an estimate as tables and sentences
-evaluation     an evaluation as tables and sentences
-charts, axes   accuracies, calibration and the course of a run as SVG
+charts         accuracies as SVG
 report         a result as the sections of a report
 documents      HTML, notebooks; the templates and the stylesheet
 exports        support examples in the forms of other tools
-markdown       escaped text in Markdown, for an export
 """
 
-from lens_engine.classifier.classifier import Predictions
-from lens_engine.metering.estimate import CostEstimate
 from lens_engine.result import SelectionResult
+from lens_engine.result.selection_result import Look
 from lens_engine.show.documents import write_fragment
-from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.report import ResultView
 from lens_engine.show.sentences import represent, summarise
-from lens_engine.show.tables import tabulate_predictions
-from lens_engine.types import Look
 
 
 def _show_result(result: SelectionResult) -> str:
@@ -33,14 +26,4 @@ def _show_result(result: SelectionResult) -> str:
     return write_fragment(view.choice, view.accuracies, view.confusion, view.prompt)
 
 
-def _show_estimate(estimate: CostEstimate) -> str:
-    return write_fragment(*list_cost_tables(estimate), *describe_estimate(estimate))
-
-
-def _show_predictions(predictions: Predictions) -> str:
-    return write_fragment(tabulate_predictions(predictions))
-
-
 SelectionResult.look = Look(_show_result, represent, summarise)
-CostEstimate.look = Look(_show_estimate)
-Predictions.look = Look(_show_predictions)

@@ -7,13 +7,10 @@ from functools import cached_property
 from operator import ne
 from typing import NamedTuple
 
-import numpy as np
-
-from lens_engine.classifier.quality import Quality, place_in_bins
+from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import show_count, show_share
 from lens_engine.result import Answers, SelectionResult
 from lens_engine.result.headline import find_chosen
-from lens_engine.show.charts import Bin
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import name_choice, name_use
@@ -140,15 +137,6 @@ class Answered:
     def calibration(self) -> str:
         """How far its percentages are off; nothing where that was not measured."""
         return "" if self.quality is None else f"off by {100 * self.quality.ece:.0f} points on average"
-
-    def list_bins(self) -> list[Bin]:
-        """Answers of about the same probability, in ten bins of equal width; nothing without probabilities."""
-        if self.probabilities is None:
-            return []
-        shares, hits = np.array(self.probabilities), np.equal(self.gold, self.answers)
-        bins = place_in_bins(shares)
-        groups = [bins == place for place in np.unique(bins)]
-        return [Bin(float(shares[own].mean()), float(hits[own].mean()), int(own.sum())) for own in groups]
 
 
 def _doubt(one: Answer) -> float:

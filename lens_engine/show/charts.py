@@ -1,26 +1,21 @@
-"""Charts as SVG, for reports, pages and notebooks.
+"""The accuracies as SVG, for reports, pages and notebooks.
 
-A chart fits a phone: a name stands above its mark, or below the chart. The chart of the accuracies has a wide form too,
-with the names at its left; the stylesheet shows the one that fits. Colours come from the stylesheet by class; shapes
-and figures tell the same without them. A chart has no style of its own, because a strict content security policy
-forbids it.
+A chart fits a phone: a name stands above its mark. It has a wide form too, with the names at its left; the stylesheet
+shows the one that fits. Colours come from the stylesheet by class; shapes and figures tell the same without them. A
+chart has no style of its own, because a strict content security policy forbids it.
 """
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from lens_engine.prompt.wording import shorten, show_percent, show_share
-from lens_engine.show.axes import Axis, fit_shares
-from lens_engine.show.svg import WIDTH, write_frame, write_line, write_mark, write_name, write_text
 
-_LEFT, _RIGHT = 30, 344
-_TOP, _BOTTOM = 20, 190
-"""Ends of the plot of a chart with two axes. Labels of the vertical axis stand before it."""
-
-_PLOT = 230
-"""End of the plot of a chart whose figures stand beside it."""
+_WIDTH, _PLOT = 360, 230
+"""Width of a chart that fits a phone, and end of its plot: figures stand beside it."""
 
 _LINE, _ROW = 16, 38
 """Heights of a line of text, and of a name with its mark."""
@@ -28,10 +23,11 @@ _LINE, _ROW = 16, 38
 _NAME = 64
 """Longest name on a line of its own (characters)."""
 
+_CHARACTER, _BOLD_CHARACTER = 6.4, 7.4
+"""Widths of a character of a name, and of one that is chosen. Fonts differ, so a name that may be wider is squeezed."""
+
 _WIDE, _WIDE_NAMES, _WIDE_ROW, _WIDE_NAME = 880, 370, 30, 48
 """Width of a wide chart, end of its names, height of its lines, and its longest name (characters)."""
-
-_RIGHT_ANSWERS = "Right answers, with the 95 % range"
 
 
 class Bar(NamedTuple):
@@ -46,26 +42,59 @@ class Bar(NamedTuple):
     is_chosen: bool = False  #: filled
 
 
-class Bin(NamedTuple):
-    """Answers of about the same probability."""
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
-    probability: float  #: mean
-    accuracy: float
-    rows: int
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of figures, and the range of places on which it is drawn."""
+
+    low: float
+    high: float
+    start: float  #: place of `low`
+    end: float  #: place of `high`
+    ticks: tuple[float, ...]
+    shown: str = "{:.2f}"  #: how a tick is written
+
+    def at(self, value: float) -> float:
+        """Place of a figure; one out of the range stands at its end."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
+
+
+def fit_shares(values: Iterable[float], start: float, end: float) -> Axis:
+    """An axis of shares that holds all values: within 0 and 1, and at least a tenth long."""
+    found = [0.5, *values][1:] or [0.0, 1.0]
+    low, high = max(min(found) - 0.02, 0.0), min(max(found) + 0.02, 1.0)
+    low, high = (max(min(low, 0.9), 0.0), min(max(high, low + 0.1), 1.0)) if high - low < 0.1 else (low, high)
+    ticks = list_ticks(low, high)
+    is_whole = all(abs(100 * tick - round(100 * tick)) < 1e-6 for tick in ticks)
+    return Axis(low, high, start, end, ticks, "{:.0%}" if is_whole else "{:.1%}")
+
+
+def list_ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:
+    """Round figures between the ends, at most `most`."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * power for one in _STEPS if one * power >= rough - 1e-12)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(round(number * step, 10) for number in range(first, last + 1))
 
 
 def draw_accuracies(lines: Sequence[Bar], *, name: str = "accuracies") -> Markup:
-    """A figure a line: twice, for a phone and for a wide page.
-
-    Args:
-        name: part of the ids; each chart of a page needs another.
-    """
-    told = [f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines]
-    frames = (
-        write_frame(f"{name}-narrow", _RIGHT_ANSWERS, told, *_draw_narrow(lines), kind="narrow"),
-        write_frame(f"{name}-wide", _RIGHT_ANSWERS, told, *_draw_wide(lines), kind="wide", width=_WIDE),
+    """A figure a line: twice, for a phone and for a wide page. `name` is part of the ids; each chart needs another."""
+    told = "; ".join(f"{one.label}: {_interval(one)}{', chosen' * one.is_chosen}" for one in lines)
+    frame = Markup(
+        '<svg class="chart {kind}" viewBox="0 0 {width} {height:g}" role="img" '
+        'aria-labelledby="{name}-{kind}-title {name}-{kind}-figures">'
+        '<title id="{name}-{kind}-title">Right answers, with the 95 % range</title>'
+        '<desc id="{name}-{kind}-figures">{told}</desc><g aria-hidden="true">{marks}</g></svg>'
     )
-    return Markup().join(frames)
+    drawn = (("narrow", _WIDTH, *_draw_narrow(lines)), ("wide", _WIDE, *_draw_wide(lines)))
+    return Markup().join(
+        frame.format(kind=kind, width=width, height=height, name=name, told=told, marks=Markup().join(marks))
+        for kind, width, height, marks in drawn
+    )
 
 
 def _draw_narrow(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
@@ -76,8 +105,8 @@ def _draw_narrow(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     for place, one in enumerate(lines):
         y, kind = place * _ROW + 12, "chosen" if one.is_chosen else ""
         marks += [
-            write_name(0, y, shorten(one.label, _NAME), kind),
-            write_text(WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
+            _write_name(0, y, shorten(one.label, _NAME), kind),
+            _write_text(_WIDTH, y + 13, _interval(one), f"figure {kind}", "end"),
             *_draw_bar(axis, one, y + 9),
         ]
     return bottom + _LINE, marks
@@ -91,8 +120,8 @@ def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
     for place, one in enumerate(lines):
         y, kind = (place + 0.5) * _WIDE_ROW, "chosen" if one.is_chosen else ""
         marks += [
-            write_text(_WIDE_NAMES, y + 4, shorten(one.label, _WIDE_NAME), kind, "end"),
-            write_text(_WIDE - 104, y + 4, _interval(one), f"figure {kind}"),
+            _write_text(_WIDE_NAMES, y + 4, shorten(one.label, _WIDE_NAME), kind, "end"),
+            _write_text(_WIDE - 104, y + 4, _interval(one), f"figure {kind}"),
             *_draw_bar(axis, one, y),
         ]
     return bottom + _LINE, marks
@@ -101,35 +130,9 @@ def _draw_wide(lines: Sequence[Bar]) -> tuple[float, list[Markup]]:
 def _draw_bar(axis: Axis, one: Bar, y: float) -> tuple[Markup, Markup]:
     kind = "chosen" if one.is_chosen else ""
     return (
-        write_line(axis.at(one.low), y, axis.at(one.high), y, f"interval {kind}"),
-        write_mark(axis.at(one.value), y, kind, is_square=one.is_prompt),
+        _write_line(axis.at(one.low), y, axis.at(one.high), y, f"interval {kind}"),
+        _write_mark(axis.at(one.value), y, kind, is_square=one.is_prompt),
     )
-
-
-def draw_calibration(bins: Sequence[Bin], of: str = "answers", *, name: str = "calibration") -> Markup:
-    """Accuracy against the probability of the answer, with the number of rows. The diagonal is perfect.
-
-    Args:
-        of: whose answers they are.
-    """
-    x, y = (
-        Axis(0.0, 1.0, *ends, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), "{:.0%}") for ends in ((_LEFT, _RIGHT), (_BOTTOM, _TOP))
-    )
-    marks = [
-        *_plot(x, y, "certainty of the answer", f"right answers of the {of}", 1),
-        write_line(x.at(0), y.at(0), x.at(1), y.at(1), "diagonal"),
-    ]
-    marks.append(write_text(0, _BOTTOM + 24, "texts", "tick"))
-    for one in bins:
-        place = x.at(one.probability)
-        marks.append(write_line(place, y.at(one.probability), place, y.at(one.accuracy), "interval"))
-        marks.append(write_mark(place, y.at(one.accuracy)))
-        marks.append(write_text(place, _BOTTOM + 24, f"{one.rows}", "tick", "middle"))
-    told = (
-        f"certainty {show_percent(one.probability)} %: {show_percent(one.accuracy)} % of {one.rows} texts right"
-        for one in bins
-    )
-    return write_frame(name, f"Right answers of the {of} against their certainty", told, 238, marks)
 
 
 def _interval(one: Bar) -> str:
@@ -137,19 +140,34 @@ def _interval(one: Bar) -> str:
     return f"{show_share(one.value, one.n)}{ends}"
 
 
-def _plot(x: Axis, y: Axis, x_title: str, y_title: str = "right answers", lines: int = 0) -> list[Markup]:
-    """Both axes with their ticks, and what they show; `lines` stay free below the ticks."""
-    marks = [*_grid(x, (y.end, y.start)), write_text(0, 8, y_title, "tick")]
-    for tick in y.ticks:
-        marks += [
-            write_line(x.start, y.at(tick), x.end, y.at(tick), "grid"),
-            write_text(x.start - 4, min(y.at(tick) + 4, y.start), y.shown.format(tick), "tick", "end"),
-        ]
-    return [*marks, write_text(_RIGHT, y.start + (2 + lines) * _LINE - 6, x_title, "tick", "end")]
-
-
 def _grid(axis: Axis, *spans: tuple[float, float]) -> Iterable[Markup]:
     """Lines from top to bottom of each span, and ticks below the last."""
     for tick in axis.ticks:
-        yield from (write_line(axis.at(tick), top, axis.at(tick), bottom, "grid") for top, bottom in spans)
-        yield write_text(axis.at(tick), spans[-1][1] + 12, axis.shown.format(tick), "tick", "middle")
+        yield from (_write_line(axis.at(tick), top, axis.at(tick), bottom, "grid") for top, bottom in spans)
+        yield _write_text(axis.at(tick), spans[-1][1] + 12, axis.shown.format(tick), "tick", "middle")
+
+
+def _write_text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> Markup:
+    element = Markup('<text x="{:g}" y="{:g}" class="{}" text-anchor="{}">{}</text>')
+    return element.format(x, y, kind.strip(), anchor, words)
+
+
+def _write_name(x: float, y: float, words: str, kind: str) -> Markup:
+    """A name that begins at `x` and ends within the drawing."""
+    room = _WIDTH - x
+    if len(words) * (_BOLD_CHARACTER if kind == "chosen" else _CHARACTER) <= room:
+        return _write_text(x, y, words, kind)
+    element = Markup('<text x="{:g}" y="{:g}" class="{}" textLength="{:g}" lengthAdjust="spacingAndGlyphs">{}</text>')
+    return element.format(x, y, kind, room, words)
+
+
+def _write_line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    element = Markup('<polyline points="{:g},{:g} {:g},{:g}" class="{}"/>')
+    return element.format(x1, y1, x2, y2, kind.strip())
+
+
+def _write_mark(x: float, y: float, kind: str, *, is_square: bool) -> Markup:
+    if is_square:
+        element = Markup('<rect x="{:g}" y="{:g}" width="8" height="8" class="{}"/>')
+        return element.format(x - 4, y - 4, f"mark {kind}".strip())
+    return Markup('<circle cx="{:g}" cy="{:g}" r="4.5" class="{}"/>').format(x, y, f"mark {kind}".strip())

@@ -20,11 +20,7 @@ STYLESHEET = _FOLDER / "lens.css"
 
 
 def make_environment(*loaders: "BaseLoader") -> "Environment":
-    """Templates that escape every text and refuse names that they were not given.
-
-    Args:
-        loaders: where further templates are looked for first.
-    """
+    """Templates that escape every text and refuse names that they were not given; looked for in `loaders` first."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined  # slow; most runs write no HTML
 
     environment = Environment(

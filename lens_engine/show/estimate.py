@@ -9,51 +9,39 @@ from lens_engine.model.spending import Bill, Paid
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count
 from lens_engine.result import RowCounts
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.verdict import advise_by_words
 from lens_engine.types import Phase
-
-_COST = "The most that the run costs"
 
 
 def list_cost_tables(estimate: CostEstimate) -> list[Table]:
     """The cost of each phase with the total below, and what the rows do if that is known."""
     rows = [] if estimate.counts is None else [_tabulate_rows(estimate.counts, estimate.fit_rows)]
-    return [_tabulate_bills(estimate) if estimate.bills else _tabulate_cost(estimate), *rows]
+    return [_tabulate_cost(estimate), *rows]
 
 
 def _tabulate_cost(estimate: CostEstimate) -> Table:
-    def show(cost: Cost, seconds: float | None) -> tuple[str, ...]:
-        return f"{cost.pairs:,}", f"{cost.tokens:,}", _show(seconds, describe_seconds)
-
-    return Table(
-        title=_COST,
-        header=("phase", "pairs", "tokens", "time"),
-        rows=tuple((phase.value, *show(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
-        words=("phase",),
-        footer=("total", *show(estimate.total, estimate.seconds)),
-        caption="speed measured on a small sample; repeated sets of examples are scored once",
-    )
-
-
-def _tabulate_bills(estimate: CostEstimate) -> Table:
-    """What a server is asked; the tokens are those that it bills."""
-
-    def show(pairs: int, bill: Bill, seconds: float | None) -> tuple[str, ...]:
-        counts = (f"{number:,}" for number in (pairs, bill.requests, bill.tokens))
-        return *counts, _show(bill.usd, describe_usd), _show(seconds, describe_seconds)
-
+    """What each phase takes; of a server what it is asked, with the tokens that it bills."""
     bills = estimate.bills
     total = Bill(sum(one.requests for one in bills.values()), sum(one.tokens for one in bills.values()), estimate.usd)
+
+    def show(cost: Cost, bill: Bill | None, seconds: float | None) -> tuple[str, ...]:
+        time = _show(seconds, describe_seconds)
+        if bill is None:
+            return f"{cost.pairs:,}", f"{cost.tokens:,}", time
+        return f"{cost.pairs:,}", f"{bill.requests:,}", f"{bill.tokens:,}", _show(bill.usd, describe_usd), time
+
+    asked = ("requests", "tokens sent", "at most") if bills else ("tokens",)
     return Table(
-        title=_COST,
-        header=("phase", "pairs", "requests", "tokens sent", "at most", "time"),
+        title="The most that the run costs",
+        header=("phase", "pairs", *asked, "time"),
         rows=tuple(
-            (phase.value, *show(estimate.phases[phase].pairs, bill, estimate.seconds_of(phase)))
-            for phase, bill in bills.items()
+            (phase.value, *show(cost, bills.get(phase), estimate.seconds_of(phase)))
+            for phase, cost in estimate.phases.items()
         ),
         words=("phase",),
-        footer=("total", *show(estimate.total.pairs, total, estimate.seconds)),
-        caption="at most: without the server's cache; answers on disk and repeated sets of examples cost nothing",
+        footer=("total", *show(estimate.total, total if bills else None, estimate.seconds)),
+        caption="at most: without the server's cache; answers on disk and repeated sets of examples cost nothing"
+        if bills
+        else "speed measured on a small sample; repeated sets of examples are scored once",
     )
 
 
@@ -95,17 +83,12 @@ def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{
 
 
 def describe_estimate(estimate: CostEstimate) -> list[str]:
-    """Limits of the budget below the estimate, and what word counting reaches: a sentence each."""
+    """Limits of the budget below the estimate: a sentence each."""
     sentences = [
         f"The budget ends the run {limit}. The result is the best until then." for limit in _list_limits(estimate)
     ]
     if estimate.sample is not None and estimate.sample.requests:
         sentences.append(_describe_sample(estimate.sample, has_prices=estimate.usd is not None))
-    if estimate.words_accuracy is not None:
-        some = estimate.words_rows
-        number = some or (0 if estimate.counts is None else estimate.counts.labelled)
-        rows = f"{'' if some is None else f'{some:,} of '}the labelled rows of this run"
-        sentences.append(advise_by_words(estimate.words_accuracy, estimate.largest_class, rows, number))
     return sentences
 
 

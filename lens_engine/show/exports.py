@@ -18,12 +18,11 @@ from typing import Any, get_args
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
-from lens_engine.prompt.chat import Turn, instruct, join_system, lift_system
+from lens_engine.prompt.chat import Turn, instruct, join_system
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Template
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.show.markdown import write_cell, write_fence
 from lens_engine.show.words import say_expected, say_largest_class
 from lens_engine.types import FormatName
 
@@ -158,15 +157,14 @@ def write_openai_chat(source: Source) -> str:
 def write_anthropic(source: Source) -> str:
     """The system prompt of its Messages API is no message."""
     system, turns = _part_system(source)
-    return _dump({**({} if system is None else {"system": system}), "messages": turns})
+    return _dump({"system": system, "messages": turns})
 
 
 def write_gemini(source: Source) -> str:
     """It calls the assistant `model`."""
     system, turns = _part_system(source)
-    shown = {} if system is None else {"systemInstruction": {"parts": [{"text": system}]}}
     contents = [{"role": _GEMINI_ROLES[one["role"]], "parts": [{"text": one["content"]}]} for one in turns]
-    return _dump({**shown, "contents": contents})
+    return _dump({"systemInstruction": {"parts": [{"text": system}]}, "contents": contents})
 
 
 def _list_messages(source: Source) -> list[Turn]:
@@ -180,15 +178,13 @@ def _list_turns(source: Source) -> tuple[list[Turn], str, str]:
     turns = [{"role": "system", "content": source.system}]
     for text, word in source.demonstrations:
         turns += [{"role": "user", "content": f"{before}{text}{after}"}, {"role": "assistant", "content": word}]
-    is_in_turn = source.task.chat is not None and source.task.chat.system_in_turn
-    *turns, last = lift_system([*turns, {"role": "user", "content": before}], is_in_turn)
-    return turns, last["content"], after
+    return turns, before, after
 
 
-def _part_system(source: Source) -> tuple[str | None, list[Turn]]:
-    """The system message, if it is no turn, and the turns; for an API whose system message is no turn."""
-    first, *others = messages = _list_messages(source)
-    return (first["content"], others) if first["role"] == "system" else (None, messages)
+def _part_system(source: Source) -> tuple[str, list[Turn]]:
+    """The system message and the turns, for an API whose system message is no turn."""
+    first, *others = _list_messages(source)
+    return first["content"], others
 
 
 def write_langchain(source: Source) -> str:
@@ -256,17 +252,42 @@ def write_markdown(source: Source) -> str:
         *(["| | label | text |", "|---|---|---|", *rows, ""] if rows else []),
         "The prompt, with `{text}` in place of the live input:",
         "",
-        write_fence(write_text(source)),
+        _write_fence(write_text(source)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
-    """A row for each suspicious label, with its number from 1 and its text.
+_BACKTICKS = re.compile("`+")
 
-    Args:
-        texts: of the dataset, by row.
-    """
+_MARKUP = re.compile(
+    r"""(?=[\\|`*~[])
+    |(?<![^\W_])(?=_)  # after a letter, none begins emphasis
+    |^(?=[-+](?:[-\s]|$)|\#{1,6}(?:\s|$))  # a list or a line across, a heading
+    |^\d{1,9}(?=[.)](?:\s|$))  # a numbered list
+    |(?<=\s)(?=\#+$)  # the end of a heading
+    |:(?=//)|www(?=\.)  # an address, of which GitHub makes a link""",
+    re.VERBOSE,
+)
+"""What a backslash stands behind, so that Markdown reads no markup."""
+
+_HTML = str.maketrans({"<": "&lt;", ">": "&gt;", '"': "&quot;"})
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def write_cell(text: str) -> str:
+    """A text on one line, without markup; no HTML either where a reader of Markdown lets it pass."""
+    escaped = _MARKUP.sub(r"\g<0>\\", " ".join(text.split()))
+    return _ENTITY.sub("&amp;", escaped).translate(_HTML)
+
+
+def _write_fence(text: str) -> str:
+    """A block of code that holds the text as it is."""
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def write_suspicious_labels(found: Iterable[SuspiciousLabel], texts: Mapping[int, str]) -> str:
+    """A row for each suspicious label, with its number from 1 and its text; `texts`: of the dataset, by row."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(("row", "text", "label", "likelier", "probability", "probability_of_likelier"))

@@ -1,18 +1,21 @@
-"""Figures as tables: of every contender, and of what is right above a threshold."""
+"""Figures as tables: of every contender, of what is right above a threshold, and of an evaluation."""
 
 from collections.abc import Callable
 
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.prompt.wording import describe_usd, show_count, show_right, show_share
+from lens_engine.prompt.wording import describe_usd, shorten, show_count, show_percent, show_right, show_share
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import find_chosen, find_quality, kind_of
+from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     name_contender,
     say_largest_class,
+    show_accuracy,
     show_f1,
+    show_figure,
     show_with_range,
 )
 
@@ -80,12 +83,7 @@ def tabulate_answered(result: SelectionResult) -> Table | None:
 
 
 def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
-    """The beginning of the curve of accuracy against the share answered; None where all probabilities are equal.
-
-    Args:
-        of: whose answers they are.
-        rows: names the rows.
-    """
+    """The beginning of the curve of accuracy against the share answered; None where all probabilities are equal."""
     shown = [one for one in figure.shares_answered if one.share >= _LEAST_ANSWERED]
     if len(shown) < 2:
         return None
@@ -97,4 +95,58 @@ def tabulate_shares(of: str, figure: Quality, rows: str) -> Table | None:
             for one in shown
         ),
         caption="; ".join([*say_largest_class(figure), "answer_above (--answer-above) leaves the others empty"]),
+    )
+
+
+_MOST_CONFUSED = 10
+"""Largest number of labels whose confusions are shown."""
+
+_MOST_CHARACTERS = 16
+"""Longest name of a label in the header of the confusions (characters)."""
+
+
+def name_evaluation(result: EvaluationResult, judged: str) -> str:
+    """What was judged, and of which model."""
+    return judged if result.model is None else f"{judged}, asked of {result.model.model}"
+
+
+def list_evaluation_tables(result: EvaluationResult) -> list[Table]:
+    """The figures, the confusions of few labels, and what is right above a threshold."""
+    confusions = [_tabulate_confusions(result)] if len(result.labels) <= _MOST_CONFUSED else []
+    of = "classifier" if result.model is None else "model"
+    shares = tabulate_shares(of, result.quality, show_count(result.quality.n, "row"))
+    return [_tabulate_quality(result), *confusions, *filter(None, [shares])]
+
+
+def _tabulate_quality(result: EvaluationResult) -> Table:
+    found = result.quality
+    rows = [
+        ("right answers", show_accuracy(found), f"{_show_range(found.ci95, show_percent)} %"),
+        ("macro-F1", show_f1(found.macro_f1), _show_range(found.macro_f1_ci95, show_f1)),
+        ("log-loss", show_figure(found.log_loss), _show_range(found.log_loss_ci95, show_figure)),
+        ("ECE", show_figure(found.ece), _show_range(found.ece_ci95, show_figure)),
+    ]
+    if found.largest_class is not None and found.largest_class_macro_f1 is not None:
+        rows.insert(1, (ALWAYS_THE_LARGEST, show_share(found.largest_class, found.n), NOTHING))
+        rows.insert(3, (ALWAYS_THE_LARGEST, show_f1(found.largest_class_macro_f1), NOTHING))
+    return Table(
+        title=f"{show_count(found.n, 'row')}, {result.unanswered:,} unanswered",
+        header=("", "figure", "95 % range"),
+        rows=tuple(rows),
+        caption="ECE: expected calibration error",
+    )
+
+
+def _show_range(ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    low, high = ends
+    return f"{show(low)}–{show(high)}"
+
+
+def _tabulate_confusions(result: EvaluationResult) -> Table:
+    names = [shorten(label, _MOST_CHARACTERS) for label in result.labels]
+    return Table(
+        title="Rows by label and answer",
+        header=("label / answer", *names),
+        rows=tuple((name, *map(str, counts)) for name, counts in zip(names, result.confusion, strict=True)),
+        words=("label / answer",),
     )

@@ -11,8 +11,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.headline import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.asked import RunRequest
-from lens_engine.show.box import write_box
-from lens_engine.show.charts import Bar, draw_accuracies, draw_calibration
+from lens_engine.show.charts import Bar, draw_accuracies
 from lens_engine.show.figures import tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
@@ -29,7 +28,7 @@ from lens_engine.show.tables import (
     tabulate_facts,
     tabulate_suspicious,
 )
-from lens_engine.show.verdict import say_beside, say_decision
+from lens_engine.show.verdict import say_beside, say_decision, write_box
 from lens_engine.show.ways import explain_marks, list_read
 from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy
 
@@ -169,18 +168,16 @@ class ResultView:
     @property
     def calibration(self) -> Section:
         """Whether an answer is as often right as its probability says, and what is right above a threshold."""
-        found = [(one, bins) for one in self.answered if (bins := one.list_bins())]
-        charts = tuple(draw_calibration(bins, one.title, name=f"calibration-{one.name}") for one, bins in found)
-        told = [f"The {one.title}: {one.calibration}." for one, _ in found if one.calibration]
+        found = [one for one in self.answered if one.probabilities is not None]
+        told = [f"The {one.title}: {one.calibration}." for one in found if one.calibration]
         text = tuple(told) if found else (_NO_PROBABILITIES if self.answered else _UNTESTED,)
         shares = [tabulate_answered(self.result)]  # of the classifier, by which a person chooses the threshold
         for one in self.answered:
             if one.quality is not None and one.name != "classifier":
                 rows = show_count(one.quality.n, "test text" if one.is_test else "row")
                 shares.append(tabulate_shares(one.title, one.quality, rows))
-        shown = tuple(filter(None, shares))
-        title = "Can the percentages be trusted?"
-        return Section("calibration", title, text, charts=charts, tables=shown, is_special=True)
+        tables = tuple(filter(None, shares))
+        return Section("calibration", "Can the percentages be trusted?", text, tables=tables, is_special=True)
 
     @property
     def suspicious(self) -> Section:

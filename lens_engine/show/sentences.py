@@ -76,10 +76,9 @@ def describe_asking(task: TaskRecord) -> str:
     if task.chat is not None:
         written = json.dumps(task.chat.fields, ensure_ascii=False)
         fields = f"Further fields of each request: {written}. " if task.chat.fields else ""
-        where = "At the head of the first turn" if task.chat.system_in_turn else "The system message"
         return (
             "The model is asked as a chat: the user writes the template, the assistant the label word. "
-            f"{fields}{where}: {join_system(task.instruction, task.chat.system)!r}"
+            f"{fields}The system message: {join_system(task.instruction, task.chat.system)!r}"
         )
     told = [f"After the examples stands the text to classify: {_show_end(task.template)!r}. The model goes on."]
     told += [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []

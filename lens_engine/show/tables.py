@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lens_engine.classifier.classifier import Predictions
 from lens_engine.prompt.wording import shorten, show_share
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.show.table import NOTHING, Table
-from lens_engine.show.words import name_use, show_figure
+from lens_engine.show.words import name_use
 
 MOST_LABELS = 30
 """Largest number of labels that have a column each."""
@@ -18,9 +17,6 @@ _MOST_CHARACTERS = 300
 CUT = f"texts of more than {_MOST_CHARACTERS} characters are cut"
 
 TEXTLESS = "a result holds no texts: the page, and lens select --report, show them"
-
-_MOST_PREDICTIONS = 20
-"""Largest number of predictions that a notebook shows."""
 
 _EFFECTS = "Effect of each example alone (the set matters more)"
 
@@ -43,11 +39,7 @@ def list_shown(answer: SupportExamples) -> list[ShownExamples]:
 
 
 def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Table:
-    """The fixed demonstrations of a prompt, in its order.
-
-    Args:
-        is_other: whether they are the fixed form of a prompt whose best form is another.
-    """
+    """The fixed demonstrations of a prompt, in its order; or of its fixed form, where its best form is another."""
     use = f" ({name_use(answer.use)})" * (answer.use != "prompt")
     title = f"Examples, in order{'; the similar ones follow' * (answer.form.nearest > 0)}{use}"
     title = title if answer.examples else "No examples"
@@ -127,13 +119,3 @@ def tabulate_facts(result: SelectionResult) -> tuple[Table, ...]:
 
 def _show_fact(fact: object) -> str:
     return NOTHING if fact is None else f"{fact:,}" if isinstance(fact, int) else str(fact)
-
-
-def tabulate_predictions(predictions: Predictions) -> Table:
-    """The first predictions."""
-    first = predictions[:_MOST_PREDICTIONS]
-    rows = (
-        (str(place), one.label, *map(show_figure, one.probabilities.values())) for place, one in enumerate(first, 1)
-    )
-    caption = f"the first {len(first)} of {len(predictions):,}" if len(first) < len(predictions) else ""
-    return Table(repr(predictions), ("", "label", *predictions.classes), tuple(rows), ("label",), caption=caption)

@@ -1,16 +1,35 @@
-"""What to use, in sentences of a line: the decision, what to expect, what may be as good, where it is weak."""
+"""What to use, in sentences of a line: the decision, what to expect, what may be as good, where it is weak; and the box
+to sign, with cost and whose texts are inside."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from math import hypot
 from typing import NamedTuple
 
+from lens_engine.classifier.bag_of_words import WordsEstimate
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Objective
-from lens_engine.prompt.wording import end_sentence, show_count, show_percent, show_share
+from lens_engine.model.base import SERVER
+from lens_engine.prompt.wording import (
+    describe_seconds,
+    describe_usd,
+    end_sentence,
+    show_count,
+    show_percent,
+    show_share,
+)
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, find_estimate, find_expected, find_test, is_tested, kind_of
+from lens_engine.result.headline import (
+    find_chosen,
+    find_estimate,
+    find_expected,
+    find_quality,
+    find_test,
+    is_tested,
+    kind_of,
+)
 from lens_engine.show.answers import Answered, list_answered
-from lens_engine.show.ways import Way, explain_marks, find_reading, list_read, list_ways
+from lens_engine.show.ways import Way, explain_marks, find_first, find_reading, list_read, list_ways
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
     describe_form,
@@ -193,12 +212,82 @@ def _list_plain(result: SelectionResult, answer: SupportExamples) -> list[Way]:
     return [one for one in found if _shorten(one.name) in plain]
 
 
-def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
-    """A warning if nothing that was tested is better than always the most frequent label.
+_TEXTS = 1000
+_CHEAP = {
+    "bag_of_words": "No fee: words are counted on any computer, and no text leaves it.",
+    "embeddings": "No fee: a small encoder of sentences runs on your own machines; no language model is asked.",
+}
+"""What costs no tokens of a language model."""
+_LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
+"""Share of the texts that a person takes: least, best and largest."""
 
-    Args:
-        tested: on the same rows; None for what was not tested.
-    """
+
+def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The lines of the box: a name, and its sentences. `texts`: how many stand in each part of the document."""
+    told, answered = say_decision(result), find_answered(result)
+    inside = [f"{number:,} in {part}" for part, number in texts.items() if number]
+    lines = {
+        "Decision": [told.decision],
+        "Expect": [told.expect.removeprefix("Expect "), *say_beside(result)],
+        "What else there is": [told.instead * bool(list_as_good(result)), *say_rest(result)],
+        "Goes wrong": [*_say_wrong(answered), told.weak],
+        "A person should look at": [*_say_doubtful(result)],
+        "1,000 texts cost": [*_say_cost(result)],
+        "Texts inside": [f"Texts of yours in this file: {', '.join(inside) or 'none'}."],
+    }
+    return tuple((name, tuple(filter(None, found))) for name, found in lines.items() if any(found))
+
+
+def _say_wrong(answered: Answered | None) -> Iterator[str]:
+    """How many answers are wrong, and the most frequent mix-up."""
+    if answered is None:
+        return
+    pairs = zip(answered.gold, answered.answers, strict=True)
+    wrong = Counter((gold, answer) for gold, answer in pairs if gold != answer)
+    what = show_count(len(answered.rows), "test text" if answered.is_test else "row")
+    yield f"{wrong.total() or 'None'} of {what} {'were' if wrong.total() > 1 else 'was'} wrong."
+    for (gold, answer), number in wrong.most_common(1):
+        if number > 1:
+            labels = [quote_label(answered.labels[place]) for place in (gold, answer)]
+            yield f"Most frequent mix-up: {labels[0]} answered {labels[1]} ({number:,} texts)."
+
+
+def _say_doubtful(result: SelectionResult) -> Iterator[str]:
+    """What is right where a person takes the least sure answers, and how many labels may be wrong."""
+    quality = find_quality(result, result.first)
+    curve = () if quality is None else quality.shares_answered
+    found = [one for one in curve if _LEAST_LEFT <= 1 - one.share <= _MOST_LEFT]
+    best = min(found, key=lambda one: abs(1 - one.share - _LEFT), default=None)
+    if quality is not None and best is not None and best.accuracy >= quality.accuracy + LEAST_GAIN:
+        others = round(best.share * quality.n)
+        right = f"{round(best.accuracy * others):,} of {others:,} others"
+        yield f"If a person takes the least sure {show_percent(1 - best.share)} %, {right} are right."
+        yield f"For that, set answer_above to {best.threshold:.4f}."
+    elif result.first == "prompt" and not any(result.answers.support_examples_probabilities):
+        yield "The model does not say how sure it is, so check a random sample."
+    if number := len(result.suspicious_labels):
+        yield f"{show_count(number, 'labelled row')} may have a wrong label (listed below)."
+
+
+def _say_cost(result: SelectionResult) -> Iterator[str]:
+    """Money, time and tokens of the first choice, and where it runs."""
+    way, origin, spent = find_first(result), result.provenance, result.cost
+    if way is None or way.method in _CHEAP:
+        yield "" if way is None else _CHEAP[way.method]
+        return
+    is_served, device = origin.device == SERVER, origin.device_name or origin.device
+    tokens = _TEXTS * (way.tokens + way.tokens_held * is_served)
+    unknown = "The fee of its server, whose prices are not known" if is_served else "No fee: this machine"
+    parts = [unknown if way.usd is None else describe_usd(way.usd)]
+    if spent.tokens and not spent.pairs_from_cache:
+        parts.append(f"about {describe_seconds(tokens * spent.seconds / spent.tokens)}")
+    yield f"{', '.join(parts)} (about {float(f'{tokens:.3g}'):,.0f} tokens)."
+    here = f"{origin.model} runs on your own machines ({device}); no text leaves them."
+    yield f"Each text goes with the examples to the server of {origin.model}." if is_served else here
+
+
+def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objective = "accuracy") -> list[str]:
+    """A warning if nothing that was tested on the same rows is better than always the most frequent label."""
     found = [one for one in tested if one is not None]
     if not found or any(one.beats_largest_class(objective) for one in found):
         return []
@@ -209,21 +298,13 @@ def warn_of_largest_class(tested: Iterable[Accuracy | None], objective: Objectiv
     ]
 
 
-def advise_by_words(accuracy: float, share: float | None, rows: str, number: int = 0) -> str:
-    """What word counting reaches before a run, what was not measured, and what a run tells.
-
-    Args:
-        accuracy: cross-validated.
-        share: of the largest class on the same rows; None if it is not known.
-        rows: names the rows.
-        number: of the rows; 0 if it is not known.
-    """
+def advise_by_words(words: WordsEstimate) -> str:
+    """What word counting reaches before a run, what was not measured, and what a run tells."""
+    accuracy, share, number = words.accuracy, words.largest_class, words.num_rows
+    rows = "all labelled rows" if number == words.num_labelled else f"{number:,} of the labelled rows"
     found = f"Counting words is right for {show_share(accuracy, 100)} of {rows}"
-    if share is None:
-        return f"{found}."
     found = f"{found} ({ALWAYS_THE_LARGEST}: {show_share(share, 100)})"
-    error = (share * (1 - share) / number) ** 0.5 if number else 0.0
-    if accuracy > share + error:
+    if accuracy > share + (share * (1 - share) / number) ** 0.5:
         if accuracy >= _ENOUGH:
             return f"{found}. That leaves little for a language model to add."
         return f"{found}. Lens is worth a try where that is not enough."

@@ -114,11 +114,7 @@ def show_with_range(one: Accuracy | None) -> str:
 
 
 def say_right(one: Accuracy, objective: Objective = "accuracy", what: str = "") -> str:
-    """How many are right: "105 of 120 (88 %)"; where macro-F1 decides, that first.
-
-    Args:
-        what: what `n` counts, such as " test texts".
-    """
+    """How many are right: "105 of 120 test texts (88 %)"; where macro-F1 decides, that too."""
     right = f"{round(one.accuracy * one.n):,} of {one.n:,}{what} ({show_accuracy(one)})"
     if objective == "accuracy" or one.macro_f1 is None:
         return right

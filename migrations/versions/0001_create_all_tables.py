@@ -23,7 +23,6 @@ CREATE TABLE datasets (
     label_counts jsonb NOT NULL, warnings jsonb NOT NULL,
     input jsonb,
     is_kept boolean NOT NULL DEFAULT false,
-    report jsonb,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ix_datasets_owner_id_id ON datasets (owner_id, id);

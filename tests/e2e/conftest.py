@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from lens_cli.service.embedded import EmbeddedServers
-from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process, status_at
 from tests.e2e.scorers import HELD
 from tests.e2e.service import clear, running_service
@@ -13,6 +12,7 @@ from tests.e2e.stack import Stack
 from tests.e2e.waiting import until
 from tests.endpoints.double import MODEL
 from tests.ports import reserve_port
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,11 @@ from lens_engine.opening import open_model
 from lens_engine.result import SelectionResult
 from lens_engine.show.documents import write_html
 from lens_engine.show.report import Texts
-from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +121,6 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     assert "Traceback" not in errors
     assert run(arguments).returncode == 0
     assert read_result(output).digest == read_result(finished[1]).digest
-
-
-def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    done = run(command(reviews, model, "--option", "budget.max_pairs=150", "--output", str(output)))
-    assert done.returncode == 0, done.stderr
-    assert "Partial: a limit was reached" in done.stdout
-    assert read_result(output).stop_reason == "budget"
 
 
 def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lens_engine.result import SelectionResult
-from lens_engine.testing import tiny_causal_lm
 from tests.e2e.lens_command import SMALL, run
+from tests.tiny_models import tiny_causal_lm
 
 ROWS = [
     (f"Zimmer {row} war {'schön; sehr groß' if row % 2 else 'zu laut, leider'}", "gut" if row % 2 else "schlecht")

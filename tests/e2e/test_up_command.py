@@ -12,11 +12,11 @@ import httpx
 import psutil
 import pytest
 
-from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT, is_gone, status_at
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.fixture(scope="module")

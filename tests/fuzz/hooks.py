@@ -10,8 +10,8 @@ import schemathesis
 from schemathesis import Case, CheckContext, HookContext, Response
 
 from tests.fuzz import FOLDER_VARIABLE, KEY, PREFIXES, SECRET
-from tests.fuzz.files import draw_file
-from tests.integration.samples import make_spec, make_submission
+from tests.fuzz.archives import draw_archive
+from tests.integration.samples import make_csv, make_spec, make_submission
 
 _folder = Path(os.environ[FOLDER_VARIABLE])
 _ids: dict[str, dict[str, list[str]]] = json.loads((_folder / "ids.json").read_text())
@@ -60,7 +60,7 @@ def _make_submission(given: dict[str, Any], media_type: str) -> dict[str, Any]:
     kept = {name: value for name, value in given.items() if name != "spec" and _draw.random() < 0.3}
     spec = make_spec(**changed)
     if media_type != "application/json":
-        return {"dataset": draw_file(_draw), "spec": json.dumps(spec), **kept}
+        return {"dataset": _draw.choice((make_csv(), draw_archive(_draw))), "spec": json.dumps(spec), **kept}
     good: dict[str, Any] = {**make_submission(), "spec": spec}
     if _draw.random() < 0.3:
         del good["examples"]

@@ -8,7 +8,6 @@ from starlette.testclient import TestClient
 
 from app.lifecycle.sweep import forget_old
 from app.pages.preview import suggest
-from app.selections.datasets import describe
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.database import Database
@@ -83,11 +82,6 @@ def test_advice_on_a_large_dataset_is_of_a_sample(
     services: Services = client.app.state.services  # type: ignore[attr-defined]
     monkeypatch.setattr(repository, "SAMPLE_ROWS", 40)  # in this process, and the reader is another
 
-    report = describe(services, LOCAL_OWNER, dataset["id"])
-    assert (report["rows"], report["sample_rows"]) == (61, 40)
-    assert {one["label"]: one["rows"] for one in report["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
-    assert client.get(f"/datasets/{dataset['id']}/report").json()["sample_rows"] == 40, "it is kept"
-
     found = suggest(services, LOCAL_OWNER, dataset["id"], dataset["id"], settings.default_model)
     assert found["sampled"] == [(40, 61), (40, 61)]
     assert {label: rows for label, rows, *_ in found["labels"]} == {"negative": 30, "positive": 30, "rare": 1}
@@ -95,15 +89,6 @@ def test_advice_on_a_large_dataset_is_of_a_sample(
     client.app.state.suggestions["local", dataset["id"], None, settings.default_model] = found  # type: ignore[attr-defined]
     page = client.get(asked, headers={"HX-Request": "true"}).text
     assert "a sample of 40 rows of 61" in page
-
-
-def test_report_is_made_once(client: TestClient, database: Database) -> None:
-    rows = [*make_rows(), {"text": "A warm  film at dawn!", "label": "negative"}, make_rows()[0]]
-    dataset = store(client, rows)
-    report = client.get(f"/datasets/{dataset['id']}/report").json()
-    assert (report["dataset_id"], report["rows"], report["duplicates"]) == (dataset["id"], 62, 1)
-    run_sql(database, "UPDATE datasets SET report = jsonb_set(report, '{rows}', '7')")
-    assert client.get(f"/datasets/{dataset['id']}/report").json()["rows"] == 7
 
 
 def test_old_dataset_that_nothing_uses_is_forgotten(

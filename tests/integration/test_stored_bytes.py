@@ -1,6 +1,5 @@
-"""What owners have stored: what the quota counts, and the query of docs/operations.md."""
+"""What owners have stored: what the quota counts, and docs/owners.sql."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,10 +18,10 @@ from tests.integration.samples import make_rows, make_submission
 from tests.integration.test_quota import stored_by
 from tests.integration.test_retry import put_checkpoint
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+QUERY = Path(__file__).parents[2] / "docs" / "owners.sql"
 
 
-def test_query_of_the_page_lists_owners_by_what_the_quota_counts(
+def test_query_of_the_docs_lists_owners_by_what_the_quota_counts(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     selection_id = selections.succeeded(make_finding_result())
@@ -33,21 +32,13 @@ def test_query_of_the_page_lists_owners_by_what_the_quota_counts(
     client.post("/datasets", json={"examples": make_rows()[:30]})
     with database.session_scope() as session:
         add_to_counters(session, {CounterKey(DEVICE_SECONDS, LOCAL_OWNER): 3.5, CounterKey(DEVICE_SECONDS, "bob"): 7})
-        (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-        found, other = (dict(row._mapping) for row in session.execute(text(query)))
+        found, other = (dict(row._mapping) for row in session.execute(text(QUERY.read_text("utf-8"))))
 
     assert (found["owner_id"], found["stored"]) == (LOCAL_OWNER, stored_by(database))
     assert min(found["datasets"], found["results"], found["checkpoints"]) > 0
     counts = {"names": 1, "jobs": 2, "under_way": 1, "device_seconds": 3.5}
     assert {name: found[name] for name in counts} == counts
     assert (other["owner_id"], other["stored"], other["device_seconds"]) == ("bob", 0, 7)
-
-
-def test_report_that_is_kept_counts(client: TestClient, database: Database) -> None:
-    dataset_id = client.post("/datasets", json={"examples": make_rows()[:30]}).json()["id"]
-    before = stored_by(database)
-    assert client.get(f"/datasets/{dataset_id}/report").status_code == 200
-    assert stored_by(database) > before
 
 
 def test_byte_more_than_is_left_is_refused(

@@ -41,7 +41,7 @@ FORBIDDEN = {
 # (module, the only files that may import it)
 CONFINED = [
     ("rq", {"app/store/queue.py", "worker/*"}),
-    ("transformers", {"lens_engine/model/local/*", "lens_engine/testing.py"}),
+    ("transformers", {"lens_engine/model/local/*"}),
     ("pydantic_settings", {"app/settings.py", "app/model_settings.py"}),
 ]
 

@@ -8,9 +8,9 @@ import pytest
 
 from lens_engine import Task, Template, Verbalizer
 from lens_engine.prompt.record import TaskRecord
-from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.slow.test_documentation import ROOT, code_blocks
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.mark.parametrize("use", ["prompt", "probabilities"])

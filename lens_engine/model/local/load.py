@@ -32,7 +32,7 @@ from lens_engine.model.local.model_reader import (
     segment_tokenizer,
 )
 from lens_engine.model.local.scorer import CausalLMScorer
-from lens_engine.model.local.steps import loading, mentioned_if_slow
+from lens_engine.model.local.steps import mentioned_if_slow
 from lens_engine.model.local.torch_choices import describe_surroundings, open_device, parse_dtype, parse_executor
 from lens_engine.types import LabelLogProbs
 
@@ -80,7 +80,8 @@ def load_scorer(
         surroundings = describe_surroundings(str(torch_device))
         key = ["check", source.revision, str(number_format), names, *surroundings]
         note = read_note(key, cache_dir)
-        with mentioned_if_slow(loading(name or source.name, is_known=note is not None)):
+        tried = "" if note else ", and trying it on a few random prompts to find the fastest way to run it, once"
+        with mentioned_if_slow(f"loading the weights of {name or source.name}{tried}"):
             loaded, chosen = _load_as_before(note, folder, number_format, torch_device, names)
         keep_note(key, json.dumps(asdict(chosen)), cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lens_engine.disk import cache_folder, digest_files, find_digest, find_made
 from lens_engine.errors import UnknownModel, UnreadableModel, UnsafeModel
-from lens_engine.model.local.steps import digesting, downloading, mention_conversion, mentioned_if_slow
+from lens_engine.model.local.steps import mention, mentioned_if_slow
 
 if TYPE_CHECKING:
     from lens_engine.model.tokenization import SegmentTokenizer
@@ -80,7 +80,10 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
 def mention_first_load(source: ModelSource, cache_dir: Path | None = None) -> None:
     """Mention at once that a model will be converted, if it has not been."""
     if source.is_gguf and find_made(source.revision, cache_dir) is None:
-        mention_conversion(source.path, cache_folder(cache_dir))
+        mention(
+            f"reading {source.path.name} and converting it to safetensors, which is done once and takes some 20 s for "
+            f"100 MB; the result is kept in {cache_folder(cache_dir)}, and the next start takes seconds"
+        )
 
 
 def find_model_folder(reference: str, cache_dir: Path | None = None) -> Path | None:
@@ -141,7 +144,8 @@ def _find_gguf(reference: str) -> Path:
 
 
 def _digest(files: Sequence[Path], cache_dir: Path | None) -> str:
-    with mentioned_if_slow(digesting(files)):
+    name = files[0].name if len(files) == 1 else f"{len(files)} files of {files[0].parent.name}"
+    with mentioned_if_slow(f"reading {name} for the SHA-256 that names these weights, which is done once"):
         return digest_files(files, cache_dir)
 
 
@@ -157,7 +161,7 @@ def _resolve_folder(reference: str, path: Path, cache_dir: Path | None) -> Model
 def _resolve_hub(reference: str) -> ModelSource:
     folder = _hub_snapshot(reference, only_cached=True)
     if folder is None or not any(folder.glob("*.safetensors")):
-        with mentioned_if_slow(downloading(reference)):
+        with mentioned_if_slow(f"downloading {reference} from the Hugging Face hub into its cache, which is done once"):
             folder = _hub_snapshot(reference, only_cached=False)
     if folder is None or not (folder / "config.json").is_file():
         here = f" A folder of this name is here: write ./{reference}." if Path(reference).is_dir() else ""
@@ -225,10 +229,6 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.*")
 _SINGLE = "model.safetensors"  # transformers reads it alone, whatever else is there
 _SHARDS = "model.safetensors.index.json"
-_LENGTH_BYTES = 8
-"""A safetensors file begins with the length of its header, which says where each tensor ends."""
-
-_MAX_HEADER_BYTES = 100_000_000
 _GGUF_MAGIC = b"GGUF"
 
 
@@ -254,40 +254,23 @@ def check_files(source: ModelSource) -> None:
         raise _refusal(folder, "it has no tokenizer; put the tokenizer.json of the model into the folder")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The beginning of a safetensors file."""
-
-    tensors: dict[str, Any]  #: type, shape and place of each tensor, by its name
-    data_start: int  #: where the tensors begin (bytes)
-
-
-def read_header(file: Path) -> Header:
-    """Read the header of a safetensors file, and no tensor."""
-    with file.open("rb") as stream:
-        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
-        if not 0 < header_bytes <= min(file.stat().st_size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
-            raise ValueError(f"{file.name} has no header")
-        try:
-            tensors = json.loads(stream.read(header_bytes))
-        except RecursionError as error:
-            raise ValueError(f"the header of {file.name} is nested too deep") from error
-    if not isinstance(tensors, dict):
-        raise ValueError(f"the header of {file.name} is not an object")
-    tensors.pop("__metadata__", None)
-    return Header(tensors, _LENGTH_BYTES + header_bytes)
-
-
 def count_weights(folder: Path) -> int:
     """Number of weights in a folder's safetensors, of those files that transformers reads. No tensor is read.
 
     Raises:
-        ValueError, LookupError, TypeError: a header is damaged.
+        SafetensorError: a file is damaged or cut off.
+        OSError: a file is missing.
     """
     single = folder / _SINGLE
     files = [single] if single.is_file() else [folder / name for name in _shards(folder)]
-    headers = [read_header(file) for file in files or sorted(folder.glob("*.safetensors"))]
-    return sum(math.prod(tensor["shape"]) for header in headers for tensor in header.tensors.values())
+    return sum(_count_in_file(file) for file in files or sorted(folder.glob("*.safetensors")))
+
+
+def _count_in_file(file: Path) -> int:
+    from safetensors import safe_open  # of the extra `model`
+
+    with safe_open(file, framework="np") as tensors:
+        return sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118  no mapping
 
 
 def _refusal(path: Path, reason: str) -> UnreadableModel:
@@ -295,13 +278,13 @@ def _refusal(path: Path, reason: str) -> UnreadableModel:
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether a safetensors file has a header, and is as long as its header says."""
+    from safetensors import SafetensorError
+
     try:
-        header = read_header(file)
-        ends = [int(tensor["data_offsets"][1]) for tensor in header.tensors.values()]
-    except (ValueError, TypeError, LookupError, AttributeError):
+        _count_in_file(file)
+    except (SafetensorError, OSError):  # an empty file cannot be mapped
         return False
-    return file.stat().st_size == header.data_start + max(ends, default=0)
+    return True
 
 
 def _shards(folder: Path) -> list[str]:

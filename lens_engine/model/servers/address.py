@@ -19,7 +19,7 @@ EndpointKind = Literal["vllm", "llama-cpp", "openai-chat"]
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 AnswerKind = Literal["probabilities", "sampled"]
 
-_OWN_FIELDS = {"model", "messages", "logprobs", "top_logprobs", "n", "stream"}
+_OWN_FIELDS = {"model", "messages", "logprobs", "n", "stream"}
 """Fields of a chat request that Lens sets itself."""
 
 _SECRET = re.compile(
@@ -50,10 +50,8 @@ class Endpoint:
         answers: of "openai-chat". probabilities: those of its 20 most probable tokens. sampled: one answer a prompt,
             for a model that gives no probabilities.
         extra: further fields of each request of "openai-chat", such as `{"reasoning_effort": "none"}`; None leaves a
-            field out. It may set `temperature` and `max_tokens`. With `max_completion_tokens`, no `max_tokens` is
-            sent. The result has these fields.
-        weights: the same model on this machine, a folder, a .gguf file or a hub id, with which the server is compared
-            in float32 when it is connected; None for no comparison. It needs torch.
+            field out. It may set `temperature`, `max_tokens` and `top_logprobs`. With `max_completion_tokens`, no
+            `max_tokens` is sent. The result has these fields.
 
     Raises:
         InvalidConfig: the kind is unknown, the address is no http address or holds a key, the name is no name of a
@@ -70,7 +68,6 @@ class Endpoint:
     context: int | None = None
     answers: AnswerKind = "probabilities"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    weights: str | None = None
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # of an entry of a file
 

@@ -9,10 +9,9 @@ listed value, which is an upper bound (see `lens_engine/model/limits.py`).
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,100 +22,60 @@ from lens_engine.model.labels import check_distinct
 from lens_engine.model.limits import ASK_FOR_ANSWERS, NO_LABEL, REFUSED, UNFINISHED, mark_floors
 from lens_engine.model.servers import contract
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.chat_client import FEW, IN_TURN, TOP, ChatClient, Way, read_said
+from lens_engine.model.servers.chat_answers import (
+    find_answers,
+    find_said,
+    fold,
+    list_probes,
+    read_choice,
+    read_said,
+    say,
+)
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
+from lens_engine.model.servers.refusal import RequestRefused, read_name
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.tokenization import SegmentTokenizer
 from lens_engine.prompt.chat import (
-    MOST_LETTERS,
     ChatTask,
     Turn,
     ask_for_letters,
     ask_for_words,
     instruct,
+    lift_system,
+    merge_fields,
     read_turns,
     write_turns,
 )
 from lens_engine.prompt.template import Task
 from lens_engine.types import FloatArray
 
-_LEAST_CHARACTERS = 2
-_EXAMPLES = 3
-"""Number of other words that a probe shows as examples."""
-
-
-def list_probes(words: Sequence[str]) -> list[list[Turn]]:
-    """For each word, turns whose right answer is the word: it is repeated, as other words were before."""
-    system = {"role": "system", "content": instruct(words)}
-    return [
-        [system, *_repeat([other for other in words if other != word][:_EXAMPLES]), say("user", word)] for word in words
-    ]
-
-
-def find_answers(words: Sequence[str], listed: Sequence[Mapping[str, float]]) -> tuple[str, ...] | None:
-    """The beginning of the answer that stands for each word; None if the words must be replaced by letters.
-
-    It is the most probable listed token that is a beginning of the word, without the spaces around it.
-
-    Args:
-        listed: of each word's probe, the log-probabilities of the most probable first tokens.
-    """
-    found = [_find_beginning(word, tokens) for word, tokens in zip(words, listed, strict=True)]
-    unclear = [word for word, start in zip(words, found, strict=True) if start is None or not _tells(start, words)]
-    if not unclear:
-        return tuple(start for start in found if start is not None)
-    if len(words) > MOST_LETTERS:
-        raise InvalidVerbalizer(
-            f"the first token of the label word {unclear[0]!r} does not tell it from others, and letters stand for "
-            f"{MOST_LETTERS} labels at most; give it a word that begins otherwise",
-            field="verbalizer",
-        )
-    return None
-
-
-def _find_beginning(word: str, tokens: Mapping[str, float]) -> str | None:
-    starts = [token for token in tokens if token.strip() and word.startswith(token.strip())]
-    return max(starts, key=lambda token: tokens[token]).strip() if starts else None
-
-
-def _tells(start: str, words: Sequence[str]) -> bool:
-    """Whether a token is the beginning of one word alone, and long enough."""
-    begun = [word for word in words if word.startswith(start)]
-    return len(begun) == 1 and (len(start) >= _LEAST_CHARACTERS or start == begun[0])
-
-
-def _repeat(words: Sequence[str]) -> list[Turn]:
-    return [say(role, word) for word in words for role in ("user", "assistant")]
-
-
-def say(role: str, content: str) -> Turn:
-    return {"role": role, "content": content}
-
-
 _BYTES_PER_TOKEN = 3  # fewer than most texts have, so that an estimate is an upper bound
 _TURN_TOKENS = 4
 """Tokens that a chat template puts around a turn, about."""
 
+_TOP = 20
+"""Number of most probable tokens that are asked for: the most that OpenAI gives."""
+
+_USUAL_CONTEXT = 32_768
+"""Longest prompt of an endpoint that names none (tokens)."""
+
 _LEAST_LISTED = 2
-_MOST_LISTED = 5 * TOP  #: listed tokens that are read; a server may list more than it was asked for
+_MOST_LISTED = 5 * _TOP  #: listed tokens that are read; a server may list more than it was asked for
 
 _CHECK_WORDS = ("yes", "no")
 
 
-class ChatServer:
+class ChatServer(contract.Server):
     """A chat API that lists probable tokens. It is asked for nothing but completions."""
 
-    prompts_per_request = 1
     takes_turns = True
-    gives_answers_only = False
     least_check_nats = -5.0  # below, the values of one model differ from minute to minute
     usual_written = 1  #: most tokens of an answer, unless the endpoint says otherwise
+    reading = f"the {_TOP} most probable tokens, 1"  #: how answers are read; an answer on disk is of one way
     why_alike = (
         "its most probable tokens are no label words; of a model that reasons first, turn that off (extra = "
         f'{{ reasoning_effort = "none" }}), or {ASK_FOR_ANSWERS}'
     )
-    ways: tuple[Way, ...] = (Way(), Way(system_in_turn=True), Way(top=FEW), Way(system_in_turn=True, top=FEW))
-    """How it is asked; each if the server refuses the form of the one before."""
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
@@ -128,33 +87,38 @@ class ChatServer:
         """
         self._endpoint = endpoint
         self._transport = transport
-        self._client = ChatClient(endpoint, transport, self.ways, self.usual_written)
         self._tokenizer = tokenizer
         self._cache_dir = cache_dir
         self._fitted: dict[tuple[object, ...], Task] = {}
+        self._answered_as: str | None = None
+        self._fingerprint = ""
+        self._context = endpoint.context or _USUAL_CONTEXT
+        self._usual = merge_fields(endpoint.extra, self.usual_written)
+        limits = [self._usual.get(name) for name in ("max_completion_tokens", "max_tokens")]
+        self.most_written = max((limit for limit in limits if isinstance(limit, int)), default=self._context)
 
-    @property
-    def reading(self) -> str:
-        """How answers are read; an answer on disk is of one way."""
-        return f"the {self._client.way.top} most probable tokens, 1"
+    @classmethod
+    def meet(
+        cls, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
+    ) -> Self:
+        """As `Server.meet`: it says nothing of itself."""
+        return cls(endpoint, transport, tokenizer, cache_dir)
 
     @property
     def facts(self) -> contract.ServerFacts:
-        return self._client.facts
-
-    @property
-    def most_written(self) -> int:
-        """As `Server.most_written`."""
-        return self._client.most_written
-
-    def ask_otherwise(self) -> bool:
-        """As `Server.ask_otherwise`."""
-        return self._client.ask_otherwise()
+        """The name under which the model answers is part of its identity. `system_fingerprint` is not: vendors change
+        it with each machine."""
+        return contract.ServerFacts(
+            version="openai-chat",
+            model=self._endpoint.model,
+            context=self._context,
+            details={"answers as": self._answered_as},
+            note=", ".join(filter(None, [self._transport.clean(self._answered_as or ""), self._fingerprint])),
+        )
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        extra = [f"{name} {value}" for name, value in sorted(self._endpoint.extra.items())]
-        return (f"reads {self.reading}", *[IN_TURN] * self._client.way.system_in_turn, *extra)
+        return (f"reads {self.reading}", *(f"{name} {value}" for name, value in sorted(self._endpoint.extra.items())))
 
     @property
     def check(self) -> tuple[Block, tuple[str, ...]]:
@@ -174,8 +138,7 @@ class ChatServer:
         key = (task.template.pattern, tuple(task.verbalizer.words.items()), task.separator, task.instruction)
         if key not in self._fitted:
             fitted = self._choose_words(task)
-            asked = {"fields": dict(self._endpoint.extra), "system_in_turn": self._client.way.system_in_turn}
-            form = fitted.chat.model_copy(update=asked)
+            form = fitted.chat.model_copy(update={"fields": dict(self._endpoint.extra)})
             self._fitted[key] = ChatTask(fitted, form)
         return self._fitted[key]
 
@@ -230,7 +193,7 @@ class ChatServer:
         """
         where = self._transport.where
         with contract.in_form_of(self._endpoint.kind, where):
-            choice = await self.complete(turns, logprobs=True, top_logprobs=self._client.way.top)
+            choice = await self.complete(turns, logprobs=True, top_logprobs=_TOP)
             if choice is None:
                 return None
             content = (choice.get("logprobs") or {}).get("content")
@@ -243,14 +206,43 @@ class ChatServer:
         found = {token: value for token, value in listed.items() if value > contract.NO_LOG_PROB}
         if len(found) < _LEAST_LISTED:
             raise EndpointError(
-                f"{where} gives {len(found)} of the {self._client.way.top} most probable tokens (check: values), so it "
-                f"gives no probabilities of label words; take another model, or {ASK_FOR_ANSWERS}"
+                f"{where} gives {len(found)} of the {_TOP} most probable tokens (check: values), so it gives no "
+                f"probabilities of label words; take another model, or {ASK_FOR_ANSWERS}"
             )
         return found
 
     async def complete(self, turns: Sequence[Turn], **fields: object) -> dict[str, Any] | None:
-        """As `ChatClient.complete`."""
-        return await self._client.complete(turns, sum(self.count_tokens([write_turns(turns)])), fields)
+        """The first choice of an answer; None if the content was refused.
+
+        Args:
+            fields: of the request, beside those that every request has.
+
+        Raises:
+            KeyError, IndexError, TypeError, AttributeError: the answer has another form.
+        """
+        body = {**fields, "model": self._endpoint.model, "messages": lift_system(turns), **self._usual}
+        tokens = sum(self.count_tokens([write_turns(turns)]))
+        try:
+            answer = await self._transport.post("/chat/completions", body, tokens=tokens, written=self.most_written)
+        except RequestRefused as error:
+            if error.is_for_content:
+                return None
+            raise
+        choice = read_choice(answer)
+        if choice is not None:
+            self._check_model(read_name(answer["model"]), answer.get("system_fingerprint"))
+        return choice
+
+    def _check_model(self, name: str | None, fingerprint: object) -> None:
+        """A name with a date may answer for one without; another one later is another model."""
+        self._fingerprint = self._transport.clean(fingerprint or "")
+        self._answered_as = self._answered_as or name
+        if name != self._answered_as:
+            raise EndpointError(
+                f"{self._transport.where} answers under another name than before (check: model): name the model with "
+                "its date, or an address that asks one model",
+                said=self._transport.clean(f"{name}, and before {self._answered_as}"),
+            )
 
     def read_prompt(self, prompt: contract.Parts) -> list[Turn]:
         turns = [read_turns(str(segment)) for segment in prompt]
@@ -261,7 +253,7 @@ class ChatServer:
     def _choose_words(self, task: Task) -> ChatTask:
         words, endpoint = tuple(task.verbalizer.words.values()), self._endpoint
         probes = list_probes(words)
-        key = ["label words", endpoint.kind, endpoint.model, self._client.answered_as, *self.surroundings, probes]
+        key = ["label words", endpoint.kind, endpoint.model, self._answered_as, *self.surroundings, probes]
         known = read_note(key, self._cache_dir)
         answers = find_answers(words, self._probe(words, probes)) if known is None else json.loads(known)
         if known is None:
@@ -283,8 +275,6 @@ _HIT_NATS, _MISS_NATS = math.log(0.99), math.log(1e-4)
 _MOST_SAID = 1000
 """Characters of an answer that are read, beside those of the longest label word: it is or begins with one."""
 
-_EDGE = re.compile(r"^\W+|\W+$")
-
 
 class SampledServer(ChatServer):
     """A chat API that is asked for answers."""
@@ -296,7 +286,6 @@ class SampledServer(ChatServer):
         "none of its answers is a label word; if it reasons, and its limit ends what it thinks, raise that (extra = { "
         'max_completion_tokens = 2000 }), or turn it off (extra = { reasoning_effort = "none" }; docs/servers.md)'
     )
-    ways = (Way(), Way(system_in_turn=True))
 
     async def _read(self, prompt: contract.Parts, wanted: contract.Parts) -> FloatArray:
         with contract.in_form_of(self._endpoint.kind, self._transport.where):
@@ -311,30 +300,12 @@ class SampledServer(ChatServer):
 
     def _choose_words(self, task: Task) -> ChatTask:
         words = tuple(task.verbalizer.words.values())
-        folded = {_fold(word): word for word in words}
+        folded = {fold(word): word for word in words}
         if len(folded) < len(words):
-            alike = next(word for word in words if folded[_fold(word)] != word)
+            alike = next(word for word in words if folded[fold(word)] != word)
             raise InvalidVerbalizer(
-                f"label words {alike!r} and {folded[_fold(alike)]!r} differ in case or punctuation alone, which does "
+                f"label words {alike!r} and {folded[fold(alike)]!r} differ in case or punctuation alone, which does "
                 "not tell answers apart; choose another word for one of them",
                 field="verbalizer",
             )
         return ask_for_words(task, words, is_sampled=True)
-
-
-def find_said(said: str, words: Sequence[str]) -> int | None:
-    """The place of the word that an answer is or begins with; None if it is no word.
-
-    Case and what surrounds the answer ("**Billing**.") do not matter. Of two words that begin alike, the longer counts.
-    """
-    folded = _fold(said)
-    begun = [
-        place
-        for place, word in enumerate(map(_fold, words))
-        if folded.startswith(word) and not folded[len(word) : len(word) + 1].isalnum()
-    ]
-    return max(begun, key=lambda place: len(words[place])) if begun else None
-
-
-def _fold(text: str) -> str:
-    return _EDGE.sub("", text).casefold() or text.strip().casefold()

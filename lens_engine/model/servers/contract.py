@@ -5,18 +5,22 @@ for a server that takes them, or the rendered segments themselves for a chat. A 
 several reads, whose values add up (see `reads`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from lens_engine.errors import EndpointError, LensError
 from lens_engine.model.base import Block, Prefix
 from lens_engine.model.labels import build_label_trie
+from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.refusal import clean_words
-from lens_engine.prompt.template import Task
+from lens_engine.model.servers.transport import Transport
+from lens_engine.model.tokenization import SegmentTokenizer
 from lens_engine.types import FloatArray, LabelLogProbs
 
 Part = int | str
@@ -72,92 +76,72 @@ class ServerFacts:
     note: str = ""  #: what it says beside, which changes while the model stays
 
 
-class Server(Protocol):
+class Server(ABC):
     """A kind of server. Its coroutines run on the thread of the transport."""
 
-    @property
-    def prompts_per_request(self) -> int: ...
+    prompts_per_request = 1
+    takes_turns = False  #: as `LabelScorer.takes_turns`
+    gives_answers_only = False  #: as `LabelScorer.gives_answers_only`
+    least_check_nats = -np.inf  #: smallest value that the checks compare; lower ones count as this
+    most_written = 1  #: largest number of tokens that one answer may have
+    why_alike: str  #: why all known prompts may have the same scores, and what helps
 
-    @property
-    def takes_turns(self) -> bool:
-        """As `LabelScorer.takes_turns`."""
-        ...
+    @classmethod
+    @abstractmethod
+    def meet(
+        cls, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None, /
+    ) -> Self:
+        """Learn what a server says of itself.
 
-    @property
-    def gives_answers_only(self) -> bool:
-        """As `LabelScorer.gives_answers_only`."""
-        ...
-
-    @property
-    def least_check_nats(self) -> float:
-        """Smallest value that the checks compare (nats); lower ones count as this."""
-        ...
-
-    @property
-    def why_alike(self) -> str:
-        """Why all known prompts may have the same scores, and what helps."""
-        ...
-
-    def ask_otherwise(self) -> bool:
-        """Ask in the next other way from now on, because the server refuses the form of the known prompts.
-
-        Returns:
-            Whether there is another way.
+        Args:
+            tokenizer: that of its model; None to do without.
+            cache_dir: as `cache_folder` takes it.
         """
-        ...
 
     @property
-    def most_written(self) -> int:
-        """Largest number of tokens that one answer may have."""
-        ...
-
-    @property
+    @abstractmethod
     def facts(self) -> ServerFacts: ...
 
     @property
+    @abstractmethod
     def surroundings(self) -> tuple[str, ...]:
         """What decides the answers beside the server: the way of reading, the tokenizer."""
-        ...
 
     @property
+    @abstractmethod
     def check(self) -> tuple[Block, tuple[str, ...]]:
         """Prompts and label words for the checks at connection: one prefix, eight queries."""
-        ...
 
-    def fit_task(self, task: Task) -> Task:
-        """As `LabelScorer.fit_task`."""
-        ...
-
+    @abstractmethod
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[Parts]:
         """As `LabelScorer.encode_label_spans`."""
-        ...
 
+    @abstractmethod
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
         """
         Raises:
             InvalidVerbalizer: the server cannot tell two label words apart.
         """
-        ...
 
+    @abstractmethod
     def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
         """Each prefix with the queries after it, as parts.
 
         Raises:
             InvalidDataset: a query has no tokens.
         """
-        ...
 
+    @abstractmethod
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         """Number of tokens of each segment, tokenised alone."""
-        ...
 
+    @abstractmethod
     async def answer(self, batch: ReadBatch) -> FloatArray:
         """The log-probabilities `[prompts, wanted]` of a batch.
 
         Raises:
             EndpointError: the answer lacks a value, or has one that is no log-probability.
         """
-        ...
 
 
 NO_LOG_PROB = -9000.0

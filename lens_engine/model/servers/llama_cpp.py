@@ -86,6 +86,31 @@ class LlamaCppServer(TokenServer):
             )
         return read
 
+    @staticmethod
+    async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
+        """As `TokenServer.describe`."""
+        props = await transport.get("/props")
+        alias, path = (str(props.get(name))[:_MOST_NAME] for name in ("model_alias", "model_path"))
+        names = {alias, path, PurePath(path).name, PurePath(path).stem}
+        if endpoint.model not in names:
+            said = transport.clean(f"it has {PurePath(alias).name}")
+            raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=said)
+        settings = props.get("default_generation_settings") or {}
+        return ServerFacts(
+            version=f"llama.cpp {read_name(props.get('build_info'))}",
+            model=read_name(PurePath(path).name) or "",
+            context=read_context(endpoint, settings.get("n_ctx"), transport.where),
+            details={"alias": alias, "weights": read_name(props.get("model_ftype"))},
+            number_format="float32" if props.get("model_ftype") == "all F32" else "unknown",
+            slots=int(props.get("total_slots") or 1),
+        )
+
+    @staticmethod
+    async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG004
+        """As `TokenServer.tokenise`."""
+        body = {"content": text, "add_special": special, "parse_special": False}
+        return read_tokens(await transport.post("/tokenize", body))
+
 
 def _list(found: Any) -> list[dict[str, Any]]:
     """The answers to a list of prompts; a list of one has no list around its answer."""
@@ -105,31 +130,3 @@ def _count(found: Any) -> Mapping[str, Any]:
 
 def _number(prefix: Parts) -> int:
     return int.from_bytes(hashlib.blake2b(repr(prefix).encode(), digest_size=4).digest())
-
-
-async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
-    """
-    Raises:
-        EndpointError: the server is no llama.cpp, or has another model.
-    """
-    props = await transport.get("/props")
-    alias, path = (str(props.get(name))[:_MOST_NAME] for name in ("model_alias", "model_path"))
-    names = {alias, path, PurePath(path).name, PurePath(path).stem}
-    if endpoint.model not in names:
-        said = transport.clean(f"it has {PurePath(alias).name}")
-        raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=said)
-    settings = props.get("default_generation_settings") or {}
-    return ServerFacts(
-        version=f"llama.cpp {read_name(props.get('build_info'))}",
-        model=read_name(PurePath(path).name) or "",
-        context=read_context(endpoint, settings.get("n_ctx"), transport.where),
-        details={"alias": alias, "weights": read_name(props.get("model_ftype"))},
-        number_format="float32" if props.get("model_ftype") == "all F32" else "unknown",
-        slots=int(props.get("total_slots") or 1),
-    )
-
-
-async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG001
-    """Token ids of a text by the server's own tokenizer."""
-    body = {"content": text, "add_special": special, "parse_special": False}
-    return read_tokens(await transport.post("/tokenize", body))

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +13,22 @@ from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
 from lens_engine.model.base import SERVER, ScorerIdentity
 from lens_engine.model.local.model_files import find_tokenizer
 from lens_engine.model.score_cache import PairCache
-from lens_engine.model.servers import llama_cpp, vllm
 from lens_engine.model.servers.address import Endpoint, EndpointKind
 from lens_engine.model.servers.chat import ChatServer, SampledServer
 from lens_engine.model.servers.conformance import EXACT_NATS, Conformance, check_server
-from lens_engine.model.servers.contract import Server, ServerFacts, in_form_of
+from lens_engine.model.servers.contract import Server, in_form_of
 from lens_engine.model.servers.llama_cpp import LlamaCppServer
-from lens_engine.model.servers.refusal import RequestRefused
 from lens_engine.model.servers.scorer import EndpointScorer
-from lens_engine.model.servers.token_server import ServerTokenizer, TokenServer, tokenize
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.servers.vllm import VllmServer
 from lens_engine.model.spending import Spending
 from lens_engine.model.tokenization import SegmentTokenizer
 
-TokeniseAt = Callable[[Endpoint, Transport, str, bool], Awaitable[list[int]]]
-Describe = Callable[[Endpoint, Transport], Coroutine[Any, Any, ServerFacts]]
-Meet = Callable[[Endpoint, Transport, SegmentTokenizer | None, Path | None], Server]
-"""Learn what a server says of itself. The tokenizer is that of its model; None to ask the server. The path is the cache
-folder, as `cache_folder` takes it."""
-
-
-def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: TokeniseAt) -> Meet:
-    """How a server that takes token ids is met."""
-
-    async def ask(ask_one: Callable[..., Awaitable[Any]], endpoint: Endpoint, transport: Transport, *given: Any) -> Any:
-        with in_form_of(endpoint.kind, transport.where):
-            return await ask_one(endpoint, transport, *given)
-
-    def meet(
-        endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, _cache_dir: Path | None
-    ) -> Server:
-        facts = transport.wait(transport.start(ask(describe, endpoint, transport)))
-        tokenizer = tokenizer or ServerTokenizer(transport, partial(ask, tokenise, endpoint, transport))
-        return kind(endpoint, transport, tokenizer, facts)
-
-    return meet
-
-
-def _meet_chat(
-    endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, cache_dir: Path | None
-) -> Server:
-    kind = SampledServer if endpoint.answers == "sampled" else ChatServer
-    return kind(endpoint, transport, tokenizer, cache_dir)
-
-
-MEET: Mapping[EndpointKind, Meet] = {
-    "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
-    "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
-    "openai-chat": _meet_chat,
+SERVER_KINDS: Mapping[EndpointKind, type[Server]] = {
+    "vllm": VllmServer,
+    "llama-cpp": LlamaCppServer,
+    "openai-chat": ChatServer,
 }
-
 
 _SAME_NATS, _SAME_CHAT_NATS = 0.1, 0.25
 """Least tolerance within which two sets of check scores are of one model. Servers drift from day to day."""
@@ -92,7 +56,6 @@ def open_endpoint(
     try:
         server = _meet(endpoint, transport, cache_dir)
         conformance = _check(server, transport)
-        note = conformance.describe() + _compare(endpoint.weights, server, conformance, transport, cache_dir)
         revision, repeats = _recognise(server, conformance, cache_dir)
     except BaseException:
         transport.close()
@@ -103,7 +66,7 @@ def open_endpoint(
         dtype="float32" if repeats <= EXACT_NATS and server.facts.number_format in (None, "float32") else "unknown",
         device=SERVER,
         executor=endpoint.kind,
-        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
+        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, conformance.describe()])),
     )
     answers = None
     if answer_bytes is not None:
@@ -115,28 +78,17 @@ def open_endpoint(
 
 def _meet(endpoint: Endpoint, transport: Transport, cache_dir: Path | None) -> Server:
     tokenizer = None if endpoint.tokenizer is None else _read_tokenizer(endpoint.tokenizer, cache_dir)
+    kind = SampledServer if endpoint.answers == "sampled" else SERVER_KINDS[endpoint.kind]
     with in_form_of(endpoint.kind, transport.where):
-        server = MEET[endpoint.kind](endpoint, transport, tokenizer, cache_dir)
-    if endpoint.weights is not None and server.takes_turns:
-        raise InvalidConfig("a chat API is not compared with weights; leave them out", field="weights")
-    return server
+        return kind.meet(endpoint, transport, tokenizer, cache_dir)
 
 
 def _check(server: Server, transport: Transport) -> Conformance:
-    """As `check_server`, in the first way of asking that the server does not refuse.
-
-    Prompts that are known to be right are refused for what the server says of their tokens.
-    """
-    refused: RequestRefused | None = None
-    while True:
-        try:
-            return check_server(server, transport)
-        except InvalidInput as error:
-            raise EndpointError(f"{transport.where} cannot take the known prompts (check: tokens): {error}") from error
-        except RequestRefused as error:
-            refused = refused or error
-            if not (error.is_for_form and server.ask_otherwise()):
-                raise refused from None
+    """As `check_server`. Prompts that are known to be right are refused for what the server says of their tokens."""
+    try:
+        return check_server(server, transport)
+    except InvalidInput as error:
+        raise EndpointError(f"{transport.where} cannot take the known prompts (check: tokens): {error}") from error
 
 
 def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
@@ -148,21 +100,6 @@ def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
             field="tokenizer",
         )
     return found
-
-
-def _compare(
-    weights: str | None, server: Server, conformance: Conformance, transport: Transport, cache_dir: Path | None
-) -> str:
-    """Compare the known prompts with those of the model on this machine. Returns what the note on the server adds."""
-    if weights is None:
-        return ""
-    # Imported here, because this module imports torch.
-    from lens_engine.model.local.load import load_scorer
-
-    block, spans = server.check
-    scorer = load_scorer(weights, dtype="float32", cache_dir=cache_dir)
-    scores = scorer.score(block.prefixes, block.queries, spans)[0]  # [queries, labels]
-    return f"; the weights here differ by {conformance.check_weights(scores, transport.where):.1e} nats"
 
 
 def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:

@@ -19,11 +19,17 @@ _REMEDIES = {
     403: "the key may not use this model",
     404: "the address or the name of the model is wrong",
 }
-_UNSUPPORTED = {
-    "max_tokens": "set extra = { max_completion_tokens = 24 }, or 2000 for a model that reasons (docs/servers.md)",
-    "temperature": 'leave it out with "extra": {"temperature": null} in a JSON file (docs/servers.md)',
+_OF_CHATS = {
+    "between .*top_logprobs|top_logprobs.* (between|most|less|exceed)": "if it lists fewer tokens, set extra = { "
+    f"top_logprobs = 5 }}, or {ASK_FOR_ANSWERS}",
+    "logprob": f"it gives no such log-probabilities: {ASK_FOR_ANSWERS}",
+    "system role|roles must alternate|messages.0.role": "it takes no system message; give the server a chat template "
+    "that does, or ask vLLM or llama.cpp as such (docs/servers.md)",
+    "max_tokens.*support": "set extra = { max_completion_tokens = 24 }, or 2000 for a model that reasons "
+    "(docs/servers.md)",
+    "temperature.*support": 'leave it out with "extra": {"temperature": null} in a JSON file (docs/servers.md)',
 }
-"""What helps where a refusal says that a field of a request is not supported."""
+"""What helps, by what a chat API says as it refuses a request."""
 
 _CONTENT_STATUS = {400, 403, 422, 451}
 _CONTENT = re.compile(
@@ -49,11 +55,6 @@ class RequestRefused(EndpointError):
         """Whether what the prompt says is refused, and another prompt may be answered."""
         return self.status in _CONTENT_STATUS and is_about_content(self.reason)
 
-    @property
-    def is_for_form(self) -> bool:
-        """Whether the same prompt may be answered if it is asked in another form."""
-        return not self.is_for_content and (self.status in (400, 422) or self.status >= 500)
-
 
 def is_about_content(reason: str) -> bool:
     return _CONTENT.search(reason) is not None
@@ -67,10 +68,9 @@ def is_retried(status: int, reason: str) -> bool:
 def find_remedy(status: int, path: str, reason: str) -> str:
     """What helps, after a semicolon; "" if that is not known."""
     remedy = _REMEDIES.get(status)
-    if path == "/chat/completions" and "logprob" in reason:
-        remedy = f"it gives no such log-probabilities: {ASK_FOR_ANSWERS}"
-    elif path == "/chat/completions" and "support" in reason:
-        remedy = next((advice for name, advice in _UNSUPPORTED.items() if name in reason), remedy)
+    if path == "/chat/completions":
+        found = (advice for pattern, advice in _OF_CHATS.items() if re.search(pattern, reason, re.IGNORECASE))
+        remedy = next(found, remedy)
     return f"; {remedy}" if remedy else ""
 
 

@@ -14,6 +14,7 @@ from lens_engine.errors import EndpointError
 from lens_engine.model.base import Block, BlockScorer, ScorerIdentity
 from lens_engine.model.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.model.score_cache import PairCache
+from lens_engine.model.servers.chat import ChatServer
 from lens_engine.model.servers.conformance import Conformance, ask_block
 from lens_engine.model.servers.contract import Parts, ReadBatch, ReadPlan, Server
 from lens_engine.model.servers.transport import Transport
@@ -31,48 +32,25 @@ class Row(NamedTuple):
     queries: list[Parts]
 
 
-class Answer(NamedTuple):
-    """The answer to one prompt: a row of what a request brings."""
-
-    request: "Future[FloatArray]"
-    row: int
-
-
-class _Place(NamedTuple):
-    answer: int  #: row of the request
-    read: int  #: of the plan
-    row: int
-    column: int
-
-
 @dataclass(slots=True)
 class Flight:
-    """A block, the requests that it waits for, and the keys of the prompts for which it sent them."""
+    """A block, and the requests that it waits for."""
 
     plan: ReadPlan
     reads: list[FloatArray]  #: of each read of the plan  # [rows, columns, wanted]
     pairs_found: int = 0
-    asked: list[bytes] = field(default_factory=list)
-    _places: dict["Future[FloatArray]", list[_Place]] = field(default_factory=dict)
-
-    def expect(self, answer: Answer, read: int, row: int, column: int) -> None:
-        """Wait for the answer, which belongs to a place of a read."""
-        self._places.setdefault(answer.request, []).append(_Place(answer.row, read, row, column))
-
-    @property
-    def requests(self) -> list["Future[FloatArray]"]:
-        """Those that it sent, and those of other blocks."""
-        return list(self._places)
+    requests: list["Future[FloatArray]"] = field(default_factory=list)
+    places: list[tuple[FloatArray, list[int]]] = field(default_factory=list)
+    """Where the values of each request belong: a view of `reads`  # [queries of a prefix, wanted], and its rows."""
 
     @property
     def has_landed(self) -> bool:
-        return all(request.done() for request in self._places)
+        return all(request.done() for request in self.requests)
 
     def fill_in(self, found: Sequence[FloatArray]) -> None:
         """Put what the requests brought where it belongs."""
-        for values, places in zip(found, self._places.values(), strict=True):
-            for answer, read, row, column in places:
-                self.reads[read][row, column] = values[answer]
+        for values, (view, rows) in zip(found, self.places, strict=True):
+            view[rows] = values
 
 
 def list_rows(server: Server, block: Block) -> list[Row]:
@@ -87,8 +65,7 @@ def list_rows(server: Server, block: Block) -> list[Row]:
 
 
 def list_requests(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
-    """The requests of all flights, each once."""
-    return list(dict.fromkeys(request for flight in flights for request in flight.requests))
+    return [request for flight in flights for request in flight.requests]
 
 
 CHECK_EVERY = 1_000
@@ -127,7 +104,7 @@ class EndpointScorer(BlockScorer):
         self.max_prompt_tokens = server.facts.context
         self.num_workers = most_requests
         self.conformance = conformance
-        self.pairs_found = 0  #: whose answers were on disk, or under way already
+        self.pairs_found = 0  #: whose answers were on disk
         self._server = server
         self._transport = transport
         self._answers = answers
@@ -140,7 +117,7 @@ class EndpointScorer(BlockScorer):
 
     def fit_task(self, task: Task) -> Task:
         """As `LabelScorer.fit_task`."""
-        return self._server.fit_task(task) if self.takes_turns else super().fit_task(task)
+        return self._server.fit_task(task) if isinstance(self._server, ChatServer) else super().fit_task(task)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
@@ -167,14 +144,13 @@ class EndpointScorer(BlockScorer):
         """
         plan = self._server.plan(label_spans)
         flying = deque[Flight]()
-        coming: dict[bytes, Answer] = {}  # to the prompts of all flights
         try:
             for block in blocks:
-                flying.append(self._start(block, plan, coming))
+                flying.append(self._start(block, plan))
                 while flying and (flying[0].has_landed or self._is_busy(flying)):
-                    yield self._land(flying, coming, label_spans)
+                    yield self._land(flying, label_spans)
             while flying:
-                yield self._land(flying, coming, label_spans)
+                yield self._land(flying, label_spans)
         finally:
             if flying:
                 self._transport.drain(list_requests(flying))
@@ -187,41 +163,35 @@ class EndpointScorer(BlockScorer):
         waiting = sum(not request.done() for request in list_requests(flying))
         return waiting >= _FLYING_REQUESTS * self.num_workers
 
-    def _start(self, block: Block, plan: ReadPlan, coming: dict[bytes, Answer]) -> Flight:
-        """Look every read up, and ask for those that are neither found nor coming."""
+    def _start(self, block: Block, plan: ReadPlan) -> Flight:
+        """Look every read up, and ask for those that are not found."""
         flight = Flight(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
-        rows = list_rows(self._server, block)
         lengths = self._count_block(block, plan)
         missing = np.zeros(block.shape, dtype=bool)
-        for row, columns, prefix, queries in rows:
+        for row, columns, prefix, queries in list_rows(self._server, block):
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
                 endings = [query + suffix for query in queries]
                 keys = _make_keys(self._identity_of_keys, prefix, endings, wanted)
-                absent = self._look_up(flight.reads[read][row, columns], keys)
-                asked = list({keys[query]: query for query in absent if keys[query] not in coming}.values())
-                missing[row, columns][asked] = True
-                for start in range(0, len(asked), self._server.prompts_per_request):
-                    chosen = asked[start : start + self._server.prompts_per_request]
-                    chosen_keys = [keys[query] for query in chosen]
+                view = flight.reads[read][row, columns]
+                absent = self._look_up(view, keys)
+                missing[row, columns][absent] = True
+                for start in range(0, len(absent), self._server.prompts_per_request):
+                    chosen = absent[start : start + self._server.prompts_per_request]
                     batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
-                    request = self._transport.start(self._ask(batch, chosen_keys))
+                    request = self._transport.start(self._ask(batch, [keys[query] for query in chosen]))
                     tokens = int(lengths[row, columns][chosen].sum()) + len(chosen) * len(suffix)
                     written = len(chosen) * self._server.most_written
                     self.spending.expect(self.spending.estimate(tokens, written), request)
-                    coming.update((key, Answer(request, place)) for place, key in enumerate(chosen_keys))
-                    flight.asked += chosen_keys
-                for query in absent:
-                    flight.expect(coming[keys[query]], read, row, columns.start + query)
+                    flight.requests.append(request)
+                    flight.places.append((view, chosen))
         flight.pairs_found = int((~missing).sum())
         return flight
 
-    def _land(self, flying: deque[Flight], coming: dict[bytes, Answer], label_spans: Sequence[str]) -> LabelLogProbs:
+    def _land(self, flying: deque[Flight], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out."""
         flight = flying[0]
         flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
         flying.popleft()
-        for key in flight.asked:
-            del coming[key]  # the disk has it, if answers are kept
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
             self._check_again()

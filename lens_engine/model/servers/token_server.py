@@ -1,9 +1,8 @@
 """What the servers that take token ids have in common: one tokenizer for prompts and label words, and the trie."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from pathlib import Path
+from typing import Any, Self
 
 from lens_engine.errors import EndpointError, InvalidDataset
 from lens_engine.model.base import Block, Prefix
@@ -12,7 +11,6 @@ from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS, CHECK_TURNS
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.tokenization import SegmentTokenizer, leading_special_tokens
-from lens_engine.prompt.template import Task
 from lens_engine.types import FloatArray
 
 _CHECK_DEMONSTRATIONS = tuple(f"Question: {question}\nAnswer: {word}\n" for question, word in CHECK_TURNS)
@@ -22,24 +20,45 @@ _LARGEST = 2**31 - 1
 _CHECK_SPANS = (" yes", " no", " not sure")
 
 
-class TokenServer:
-    """A server that reads token ids. A subclass says how one batch of reads is asked."""
+class TokenServer(contract.Server):
+    """A server that reads token ids. A subclass says how it describes itself, and how one batch of reads is asked."""
 
-    prompts_per_request = 1
-    takes_turns = False
-    gives_answers_only = False
-    least_check_nats = -np.inf
-    most_written = 1
     why_alike = "its weights are not loaded as they should be, or it leaves the prompt out; look at the server's log"
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: contract.ServerFacts
     ) -> None:
-        self.facts = facts
+        self._facts = facts
         self._kind = endpoint.kind
         self._model = endpoint.model
         self._transport = transport
         self._tokenizer = tokenizer
+
+    @classmethod
+    def meet(
+        cls, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None, _cache_dir: Path | None, /
+    ) -> Self:
+        """As `Server.meet`. Without a tokenizer, the server is asked for tokens."""
+        facts = transport.wait(transport.start(cls.describe(endpoint, transport)))
+        tokenizer = tokenizer or ServerTokenizer(endpoint, transport, cls.tokenise)
+        return cls(endpoint, transport, tokenizer, facts)
+
+    @staticmethod
+    async def describe(endpoint: Endpoint, transport: Transport) -> contract.ServerFacts:
+        """
+        Raises:
+            EndpointError: the server is of another kind, or does not have the model.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+        """Token ids of a text, with or without the special tokens before and after it."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> contract.ServerFacts:
+        return self._facts
 
     @property
     def surroundings(self) -> tuple[str, ...]:
@@ -50,12 +69,6 @@ class TokenServer:
     def check(self) -> tuple[Block, tuple[str, ...]]:
         queries = tuple(f"Question: {question}\nAnswer:" for question in CHECK_QUESTIONS)
         return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
-
-    def ask_otherwise(self) -> bool:
-        return False
-
-    def fit_task(self, task: Task) -> Task:
-        return task
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
         return self._tokenizer.encode_spans(label_spans)
@@ -113,26 +126,6 @@ def read_context(endpoint: Endpoint, said: object, where: str) -> int:
     return context
 
 
-async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
-    """What the server says of the model in `/v1/models`.
-
-    Raises:
-        EndpointError: it does not have the model; the message names those that it has.
-    """
-    models: list[dict[str, Any]] = (await transport.get("/v1/models")).get("data") or []
-    for model in models:
-        if model.get("id") == endpoint.model:
-            return model
-    names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
-    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=transport.clean(f"it has {names}"))
-
-
-async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
-    """Token ids of a text by the server's own tokenizer."""
-    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
-    return read_tokens(await transport.post("/tokenize", body))
-
-
 def read_tokens(answer: Any) -> list[int]:
     """The token ids of an answer."""
     tokens = [int(token) for token in answer["tokens"]]
@@ -141,8 +134,8 @@ def read_tokens(answer: Any) -> list[int]:
     return tokens
 
 
-Tokenise = Callable[[str, bool], Awaitable[list[int]]]
-"""Token ids of a text, with or without the special tokens before and after it."""
+Tokenise = Callable[[Endpoint, Transport, str, bool], Awaitable[list[int]]]
+"""As `TokenServer.tokenise`."""
 
 _AT_A_TIME = 256
 
@@ -150,7 +143,8 @@ _AT_A_TIME = 256
 class ServerTokenizer(SegmentTokenizer):
     """A `SegmentTokenizer` that asks for each new text once."""
 
-    def __init__(self, transport: Transport, tokenise: Tokenise) -> None:
+    def __init__(self, endpoint: Endpoint, transport: Transport, tokenise: Tokenise) -> None:
+        self._endpoint = endpoint
         self._transport = transport
         self._ask = tokenise
         plain, line, both, whole = self._ask_all([("a", False), ("\n", False), ("\na", False), ("a", True)])
@@ -174,4 +168,5 @@ class ServerTokenizer(SegmentTokenizer):
         return self._transport.wait_all([self._transport.start(self._ask_one(*one)) for one in asked])
 
     async def _ask_one(self, text: str, special: bool) -> list[int]:
-        return await self._ask(text, special)
+        with contract.in_form_of(self._endpoint.kind, self._transport.where):
+            return await self._ask(self._endpoint, self._transport, text, special)

@@ -5,12 +5,10 @@ import json
 import random
 import threading
 import time
-import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, wait
-from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -21,105 +19,12 @@ from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.refusal import RequestRefused, clean_words, find_remedy, is_retried, read_retry_after
 from lens_engine.model.spending import Spending
 
-MOST_BYTES = 8 << 20
-"""Largest answer, unpacked (bytes). The largest that a server has reason to give is some 5 MiB: llama.cpp repeats eight
-prompts of 128,000 tokens and lists 8,000 tokens."""
-
-SMALL_BYTES = 1 << 20
-"""Largest part of an answer that is read without waiting for other large answers (bytes)."""
-
-LARGE_AT_ONCE = 4
-"""Number of answers with more than `SMALL_BYTES` that are read at the same time."""
-
 _REFUSAL_BYTES = 16 << 10
 """Largest part of an answer with another status than 200 that is read (bytes)."""
 
-_PACKED = {"gzip", "x-gzip", "deflate"}
-
-
-# Parsed JSON takes up to 25 times its bytes (a list of empty objects). With the bound, one answer takes some 200 MiB at
-# most while it is parsed, and all answers under way some 64 MiB.
-class AnswerReader:
-    """Reads the bodies of answers on one event loop. The caller bounds the time."""
-
-    def __init__(self, where: str) -> None:
-        """
-        Args:
-            where: the server, for errors.
-        """
-        self._where = where
-        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
-
-    async def read(self, response: httpx.Response) -> bytes:
-        """The body, unpacked; of another status than 200, the beginning, and nothing if that cannot be unpacked.
-
-        Raises:
-            EndpointError: it has more than `MOST_BYTES`, or is packed in a way that was not asked for.
-        """
-        packing = response.headers.get("Content-Encoding", "identity").strip().lower()
-        if response.status_code != httpx.codes.OK:
-            return await _read_refusal(response, packing)
-        if packing not in _PACKED | {"identity", ""}:
-            raise EndpointError(f"{self._where} packs its answers, which was not asked for", said=packing)
-        raw = await self._collect(response.aiter_raw())
-        return self._unpack(raw) if packing in _PACKED else raw
-
-    def parse(self, body: bytes, path: str) -> Any:
-        """The JSON object or array that is the body of the answer at `path`."""
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError, MemoryError):  # lists in lists, 100,000 deep, are a RecursionError
-            found = None
-        if not found or not isinstance(found, dict | list):
-            raise EndpointError(f"{self._where} answers {path} with something that is no JSON object")
-        return found
-
-    async def _collect(self, pieces: AsyncIterator[bytes]) -> bytes:
-        """All pieces; those beyond a small answer wait until few other large answers are read."""
-        found = bytearray()
-        try:
-            async for piece in pieces:
-                found += piece
-                if len(found) > SMALL_BYTES:
-                    async with self._large:
-                        async for more in pieces:
-                            found += more
-                            self._check_size(len(found))
-            self._check_size(len(found))
-            return bytes(found)
-        finally:
-            found.clear()  # a refusal holds this frame: each of many too long answers would stay
-
-    def _unpack(self, raw: bytes) -> bytes:
-        try:
-            found = _decompress(raw, MOST_BYTES + 1)
-        except zlib.error as error:
-            raise EndpointError(f"{self._where} packs an answer that cannot be unpacked") from error
-        self._check_size(len(found))
-        return found
-
-    def _check_size(self, size: int) -> None:
-        if size > MOST_BYTES:
-            raise EndpointError(f"{self._where} answers with more than {MOST_BYTES >> 20} MiB, which no answer needs")
-
-
-async def _read_refusal(response: httpx.Response, packing: str) -> bytes:
-    """What can be read of it: the status alone decides whether the server is asked again."""
-    raw = bytearray()
-    async for piece in response.aiter_raw():
-        raw += piece
-        if len(raw) >= _REFUSAL_BYTES:
-            break
-    if packing in _PACKED:
-        with suppress(zlib.error):
-            return _decompress(raw, _REFUSAL_BYTES)
-    return bytes(raw[:_REFUSAL_BYTES]) if packing in ("identity", "") else b""
-
-
-def _decompress(raw: bytes | bytearray, most: int) -> bytes:
-    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, by their first bytes
-    return unpacker.decompress(raw, most)
-
+_MOST_BYTES = 8 << 20
+"""Largest answer, unpacked (bytes). The largest that a server has reason to give is some 5 MiB: llama.cpp repeats eight
+prompts of 128,000 tokens and lists 8,000 tokens."""
 
 T = TypeVar("T")
 
@@ -133,11 +38,6 @@ _LOOK_SECONDS = 0.2
 _DRAIN_SECONDS = 2.0
 _ANSWER_SECONDS = 180.0  # for one answer in all, however slowly it comes
 _ASKED_SECONDS = 300.0  # for all attempts at one answer, without the waits between them
-
-
-class _Answer(NamedTuple):
-    response: httpx.Response
-    body: bytes
 
 
 class Transport:
@@ -169,7 +69,6 @@ class Transport:
 
     async def _open(self) -> None:
         self._slots = asyncio.Semaphore(self._most)  # not `httpx.Limits` alone: what waits reserves no money yet
-        self._reader = AnswerReader(self.where)
         self._client = httpx.AsyncClient(
             headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {self._key}"} if self._key else {})},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept: they would fill the memory
@@ -246,8 +145,8 @@ class Transport:
             RequestRefused: the server refuses the request.
             EndpointError: it answers with something else than a JSON object.
         """
-        usd, content = self._spending.estimate(tokens, written), json.dumps(body).encode()
-        return await self._ask("POST", path, content, usd, (count or _read_usage) if tokens else None)
+        usd, asked = self._spending.estimate(tokens, written), json.dumps(body).encode()
+        return await self._ask("POST", path, asked, usd, (count or _read_usage) if tokens else None)
 
     async def _ask(
         self, method: str, path: str, body: bytes | None, usd: float = 0.0, count: Count | None = None
@@ -268,13 +167,13 @@ class Transport:
                 # Until it is known otherwise, what was sent is paid, also if its answer is lost on the way.
                 is_paid, usage, began = count is not None, None, time.monotonic()
                 try:
-                    answer = await self._send(method, path, body)
-                    if answer.response.status_code == httpx.codes.OK:
-                        found = self._reader.parse(answer.body, path)
+                    response, content = await self._send(method, path, body)
+                    if response.status_code == httpx.codes.OK:
+                        found = self._parse(content, path)
                         usage = count and count(found)
                         return found
                     is_paid = False
-                    problem, said, hold = self._note_refusal(answer, path)
+                    problem, said, hold = self._note_refusal(response, content, path)
                 except (httpx.RequestError, TimeoutError) as error:
                     is_paid = is_paid and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                     problem, said, hold = type(error).__name__, "", 0.0
@@ -285,8 +184,9 @@ class Transport:
                     break
         raise EndpointAway(f"{self.where} does not answer: {problem}, after {attempt + 1} attempts", said=said)
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> _Answer:
-        headers = {"Content-Type": "application/json"}
+    async def _send(self, method: str, path: str, body: bytes | None) -> tuple[httpx.Response, bytes]:
+        """An answer and its content; of a refusal at least the beginning."""
+        headers, content = {"Content-Type": "application/json"}, bytearray()
         (task,) = filter(None, [asyncio.current_task()])
         self._sent.add(task)
         try:
@@ -294,13 +194,28 @@ class Transport:
                 asyncio.timeout(_ANSWER_SECONDS),
                 self._client.stream(method, self._url + path, content=body, headers=headers) as response,
             ):
-                return _Answer(response, await self._reader.read(response))
+                async for piece in response.aiter_bytes():
+                    content += piece
+                    if len(content) > _MOST_BYTES:
+                        break
+            return response, bytes(content)
         finally:
             self._sent.discard(task)
 
-    def _note_refusal(self, answer: _Answer, path: str) -> tuple[str, str, float]:
+    def _parse(self, content: bytes, path: str) -> Any:
+        if len(content) > _MOST_BYTES:
+            raise EndpointError(f"{self.where} answers with more than {_MOST_BYTES >> 20} MiB, which no answer needs")
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError, MemoryError):  # lists in lists, 100,000 deep, are a RecursionError
+            found = None
+        if not found or not isinstance(found, dict | list):
+            raise EndpointError(f"{self.where} answers {path} with something that is no JSON object")
+        return found
+
+    def _note_refusal(self, response: httpx.Response, content: bytes, path: str) -> tuple[str, str, float]:
         """The status of a refusal, what the server said, and the wait that it asks for, if it may be asked again."""
-        response, reason = answer.response, answer.body.decode(errors="replace")
+        reason = content[:_REFUSAL_BYTES].decode(errors="replace")
         status, said = response.status_code, self.clean(reason)
         if not is_retried(status, reason):
             remedy = find_remedy(status, path, reason)

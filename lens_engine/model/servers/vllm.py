@@ -10,7 +10,7 @@ from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.contract import Part, ReadBatch, ServerFacts
 from lens_engine.model.servers.refusal import read_name
-from lens_engine.model.servers.token_server import TokenServer, find_model, read_context
+from lens_engine.model.servers.token_server import TokenServer, read_context, read_tokens
 from lens_engine.model.servers.transport import Transport
 
 _MOST_TOKENS = 128
@@ -59,27 +59,40 @@ class VllmServer(TokenServer):
                 said=self._transport.clean(answer.get("model")),
             )
 
+    @staticmethod
+    async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
+        """As `TokenServer.describe`."""
+        found = await _find_model(endpoint, transport)
+        try:
+            version = (await transport.get("/version")).get("version")
+        except EndpointAway:
+            raise
+        except EndpointError:
+            version = None  # a gateway may pass the calls of OpenAI's API only
+        return ServerFacts(
+            version=f"vllm {read_name(version)}",
+            model=endpoint.model,
+            context=read_context(endpoint, found.get("max_model_len"), transport.where),
+            details={"root": read_name(found.get("root"))},
+        )
+
+    @staticmethod
+    async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+        """As `TokenServer.tokenise`."""
+        body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
+        return read_tokens(await transport.post("/tokenize", body))
+
 
 def _read_id(token: str) -> int | str:
     name, _, number = token.partition(":")
     return int(number) if name == "token_id" and number.isdigit() else token
 
 
-async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
-    """
-    Raises:
-        EndpointError: the server is no vLLM, or does not have the model.
-    """
-    found = await find_model(endpoint, transport)
-    try:
-        version = (await transport.get("/version")).get("version")
-    except EndpointError as error:
-        if isinstance(error, EndpointAway):
-            raise
-        version = None  # a gateway may pass the calls of OpenAI's API only
-    return ServerFacts(
-        version=f"vllm {read_name(version)}",
-        model=endpoint.model,
-        context=read_context(endpoint, found.get("max_model_len"), transport.where),
-        details={"root": read_name(found.get("root"))},
-    )
+async def _find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
+    """What the server says of the model; refuses one that it does not have by the names of those that it has."""
+    models: list[dict[str, Any]] = (await transport.get("/v1/models")).get("data") or []
+    for model in models:
+        if model.get("id") == endpoint.model:
+            return model
+    names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
+    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}", said=transport.clean(f"it has {names}"))

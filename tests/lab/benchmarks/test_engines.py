@@ -11,7 +11,7 @@ from lab.benchmarks.harness import HarnessEngine, tune_harness
 from lab.benchmarks.models import LoadedModel
 from lab.benchmarks.workloads import Work
 from lens_engine.model.tokenization import SegmentTokenizer
-from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+from tests.tiny_models import TinyArchitecture, tiny_causal_lm
 
 WORK = Work(
     prefixes=(("good good great\n", "bad terrible\n"), ("bad bad great\n", "good\n")),

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,11 +11,10 @@ from lab.experiments.entries import make_entries
 from lab.experiments.few_rows import main as measure_few_rows
 from lab.experiments.table import main as make_table
 from lens_engine.config import USES
-from lens_engine.testing import tiny_causal_lm
 from tests.lab.experiments.experiment_doubles import TINY
+from tests.tiny_models import tiny_causal_lm
 
 WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", "bleak")
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -71,21 +68,6 @@ def test_fault_of_the_input_is_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1
-
-
-@pytest.mark.parametrize("seeds", ["a", "-1", "1.5"])
-def test_seed_that_is_not_a_number_is_refused(
-    seeds: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        run(folder, tmp_path, f"--seeds={seeds}")
-    assert "--seeds" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("module", ["lab.experiments.table", "lab.experiments.few_rows"])
-def test_commands_show_their_help(module: str) -> None:
-    run = subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert f"python -m {module}" in run.stdout
 
 
 def test_few_rows_are_measured_once_and_beside_what_was_expected(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from lab.experiments.datasets import HUB_DATASETS, datasets_of, known_settings, 
 from lab.paper_tasks import PAPER_TASKS
 from lens_engine.errors import InvalidDataset
 from lens_engine.types import Example
-from tests.lab.experiments.experiment_doubles import make_dataset
 
 
 def write_rows(path: Path, *texts: str, label: str = "positive") -> None:
@@ -53,19 +52,6 @@ def test_missing_rows_and_unusable_tasks_are_refused(
     assert refused.value.field == f"datasets.{name}"
 
 
-def test_digest_changes_with_rows_and_words() -> None:
-    dataset = make_dataset()
-    words = {"positive": "good", "negative": "bad"}
-    others = [
-        make_dataset(rows=158),
-        make_dataset(test_rows=22),
-        make_dataset("other"),
-        type(dataset)(dataset.name, dataset.settings.model_copy(update={"words": words}), dataset.train, dataset.test),
-    ]
-    assert len({one.sha256 for one in (dataset, *others)}) == len(others) + 1
-    assert make_dataset().sha256 == dataset.sha256
-
-
 def test_every_dataset_of_the_paper_has_its_labels_on_the_hub() -> None:
     assert HUB_DATASETS.keys() == PAPER_TASKS.keys()
     for name, source in HUB_DATASETS.items():
@@ -83,8 +69,3 @@ def test_unexpected_row_of_the_hub_is_refused(row: dict[str, object]) -> None:
     with pytest.raises(InvalidDataset, match="the repository has changed") as refused:
         read_hub_rows("mr", [{"text": "a", "label": 0}, row])
     assert refused.value.row == 1
-
-
-def test_without_a_folder_only_the_papers_datasets_are_known() -> None:
-    with pytest.raises(InvalidDataset, match="give a folder"):
-        datasets_of(None)("tickets")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.rivals.choosing import first_best
 from lab.rivals.coresets import METHODS, SELECTORS, Select
 from lab.rivals.evidence import Evidence, LabelledRows
 from lab.rivals.geometry import k_center
@@ -46,12 +45,6 @@ def test_rows_that_are_all_alike_are_taken_in_order(make_evidence: MakeEvidence,
     assert SELECTORS[name](evidence, (3,)) == [0, 1, 2]
 
 
-def test_first_best_sees_through_rounding_and_nothing_more() -> None:
-    assert first_best(np.array([0.3, 0.1 + 0.2, -np.inf])) == 0
-    assert first_best(np.array([0.3, 0.3001])) == 1
-    assert first_best(np.array([-0.3001, -0.3])) == 1
-
-
 @pytest.mark.parametrize(
     ("select", "measure"),
     [
@@ -70,10 +63,6 @@ def test_least_sure_rows_of_each_group_come_first_whatever_their_label(
     expected = [[row for row in ranked if evidence.groups[row] == group] for group in range(4)]
 
     assert select(evidence, (10, 10, 10, 10)) == [row for rows in expected for row in rows]
-
-
-def test_entropy_of_a_certain_row_is_zero_not_undefined(make_evidence: MakeEvidence) -> None:
-    assert entropy(make_evidence(groups=[0, 0], probabilities=[[1.0, 0.0], [0.9, 0.1]]), (2,)) == [1, 0]
 
 
 BY_ROW = [

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from tokenizers.processors import TemplateProcessing
 from torch.nn import functional
 
 from lab.rivals.evidence import Evidence
 from lab.rivals.fine_tuning import FineTunedModel, FineTuningOptions, TrainableLM, fine_tune, repeatable_training
-from lab.rivals.last_token import LastTokenClassifier, TokenRows, draw_batches
+from lab.rivals.last_token import LastTokenClassifier, TokenRows
 from lens_engine.errors import InvalidDataset, ModelError
 from lens_engine.model.local.torch_choices import fix_cublas_workspace
 from lens_engine.prompt.template import Task
-from lens_engine.randomness import make_generator
-from lens_engine.testing import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
 from lens_engine.types import Example
+from tests.tiny_models import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
 
 LABELS = ("negative", "positive")
 ROWS = [(5, 9, 11, 40, 3, 8), (7,), (12, 13, 90), (5, 9, 11)]
@@ -56,12 +54,6 @@ def test_a_separable_task_is_learnt(task: Task) -> None:
     for rows in (evidence, evidence.validation):
         assert (rows.probabilities.argmax(axis=1) == rows.groups).mean() > 0.9
     assert evidence.correct_by_epoch[-1].mean() > evidence.correct_by_epoch[0].mean()
-
-
-def test_early_norms_are_those_after_the_first_epoch(task: Task) -> None:
-    only, first = run(task, epochs=1, warmup_share=0.0), run(task, epochs=5)
-    np.testing.assert_array_equal(only.early_gradient_norms, only.gradients.norms)
-    assert not np.allclose(first.early_gradient_norms, first.gradients.norms, rtol=0.1)
 
 
 @pytest.mark.gpu
@@ -152,14 +144,6 @@ def test_rows_are_described_in_order_with_the_gradients_of_autograd() -> None:
         np.testing.assert_allclose(described.probabilities[index], shares, rtol=1e-4, atol=1e-6)
 
 
-def test_every_row_is_in_one_batch_and_batches_hold_like_lengths() -> None:
-    lengths = np.random.default_rng(0).integers(1, 200, size=530)
-    batches = draw_batches(lengths, 8, np.random.default_rng(1))
-    assert sorted(np.concatenate(batches).tolist()) == list(range(530))
-    assert sorted(map(len, batches)) == [2] + [8] * 66
-    assert np.mean([np.ptp(lengths[batch]) for batch in batches]) < 0.3 * np.ptp(lengths)
-
-
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 
@@ -195,74 +179,3 @@ def test_settings_hold_inside_and_are_restored_after_an_error(device: torch.devi
     plain_attention = {"flash": False, "memory-efficient": False, "cudnn": False, "math": True}
     assert inside == before | on | (plain_attention if device == CUDA else {})
     assert settings() == before
-
-
-def make_hard_pool(count: int) -> list[Example]:
-    """Labels that no word tells, so that some rows are wrong for long."""
-    labels = np.random.default_rng(0).integers(2, size=count)
-    return [Example(row, f"{row % 7} good {row % 5}" + " bad" * (row % 3), LABELS[labels[row]]) for row in range(count)]
-
-
-class PlainTraining:
-    """The same from the formulas of AdamW (Loshchilov & Hutter, 2019): one row at a time, no padding, no autograd
-    optimizer. A parameter of one dimension does not decay."""
-
-    def __init__(self, task: Task, options: FineTuningOptions, num_rows: int) -> None:
-        pool, lm = make_hard_pool(num_rows), make_lm()
-        self.options = options
-        self.tokens = lm.tokenizer.encode_prefixes([(task.render_query(example.text),) for example in pool])
-        self.groups = [task.label_indices[example.label] for example in pool]
-        rng = make_generator(4, "fine-tuning", 0)
-        rng.integers(2**63)  # dropout's
-        self.classifier = LastTokenClassifier(lm.body, 2, int(rng.integers(2**63)))
-        self.parameters = list(self.classifier.parameters())
-        self.moments = [(torch.zeros_like(parameter), torch.zeros_like(parameter)) for parameter in self.parameters]
-        self.correct = np.zeros((options.epochs, num_rows), dtype=np.bool_)
-        self.gradient_norms: list[float] = []
-
-    def run(self, rates: Sequence[float]) -> None:
-        lengths = np.array([len(row) for row in self.tokens])
-        for epoch in range(self.options.epochs):
-            rng = make_generator(4, "fine-tuning", 0, epoch)
-            for batch in draw_batches(lengths, self.options.batch_size, rng):
-                self._step(epoch, batch.tolist(), rates[len(self.gradient_norms)])
-
-    def features(self) -> NDArray[np.float64]:
-        with torch.no_grad():
-            return np.stack([self.classifier.pool([row])[0].double().numpy() for row in self.tokens])
-
-    def _step(self, epoch: int, batch: list[int], rate: float) -> None:
-        logits = torch.cat([self.classifier([self.tokens[row]]) for row in batch])
-        gold = [self.groups[row] for row in batch]
-        self.correct[epoch, batch] = (logits.argmax(dim=1) == torch.tensor(gold)).numpy()
-        loss = -torch.log_softmax(logits, dim=1)[range(len(batch)), gold].mean()
-        gradients = torch.autograd.grad(loss, self.parameters)
-        norm = float(sum((gradient**2).sum() for gradient in gradients) ** 0.5)
-        self.gradient_norms.append(norm)
-        share = min(self.options.max_gradient_norm / norm, 1.0)
-        for parameter, gradient, moments in zip(self.parameters, gradients, self.moments, strict=True):
-            self._move(parameter, gradient * share, moments, rate)
-
-    @torch.no_grad()
-    def _move(self, parameter: Any, gradient: Any, moments: tuple[Any, Any], rate: float) -> None:
-        first, second = moments
-        count = len(self.gradient_norms)
-        first += 0.1 * (gradient - first)
-        second += 0.001 * (gradient**2 - second)
-        direction = first / (1 - 0.9**count) / ((second / (1 - 0.999**count)).sqrt() + 1e-8)
-        decay = self.options.weight_decay if parameter.ndim > 1 else 0.0
-        parameter -= rate * (direction + decay * parameter)
-
-
-def test_training_is_adamw_written_out(task: Task) -> None:
-    """Clipping touches some steps and not others, the rate rises and falls, and decay is strong enough to show."""
-    options = FineTuningOptions(2, 8, learning_rate=1e-2, warmup_share=0.3, weight_decay=0.5, max_gradient_norm=0.7)
-    plain = PlainTraining(task, options, 40)
-    plain.run([1e-2 * share for share in (1 / 4, 2 / 4, 3 / 4, 1, 6 / 7, 5 / 7, 4 / 7, 3 / 7, 2 / 7, 1 / 7)])
-
-    evidence = fine_tune(make_lm(), task, make_hard_pool(40), (), 4, options)
-
-    assert min(plain.gradient_norms) < 0.7 < max(plain.gradient_norms)
-    np.testing.assert_allclose(evidence.features, plain.features(), rtol=2e-3, atol=2e-3)
-    np.testing.assert_array_equal(evidence.correct_by_epoch, plain.correct)
-    assert 0.2 < evidence.correct_by_epoch.mean() < 0.8

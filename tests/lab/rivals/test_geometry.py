@@ -66,10 +66,6 @@ def test_cal_ranks_each_group_by_the_neighbours_written_out(make_evidence: MakeE
     assert cal(evidence, (5, 5, 5)) == [row for rows in expected for row in rows]
 
 
-def test_cal_of_a_pool_of_one_has_no_neighbours(make_evidence: MakeEvidence) -> None:
-    assert cal(make_evidence(groups=[0]), (1,)) == [0]
-
-
 def test_cal_of_a_zero_probability_is_finite(make_evidence: MakeEvidence) -> None:
     # Others are sure of what rows 0, 1 and 2 rule out: two of them against row 2, one against each of the other two.
     probabilities = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]

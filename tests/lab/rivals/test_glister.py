@@ -45,11 +45,6 @@ def gradient_of(evidence: Evidence, row: int) -> Matrix:
     return np.outer(evidence.gradients.residuals[row], evidence.gradients.features[row])
 
 
-def test_step_is_one_over_the_mean_squared_norm() -> None:
-    assert step_size(np.array([[3.0, 4.0], [0.0, 1.0]])) == pytest.approx(1.0 / 13.0)
-    assert step_size(np.zeros((2, 2))) == 0.0
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
 def test_groups_are_descended_together_until_each_is_full(
@@ -70,16 +65,6 @@ def test_groups_are_descended_together_until_each_is_full(
         layer = layer - step_size(evidence.features) * gradient_of(evidence, expected[-1])
 
     assert glister(evidence, quotas) == expected
-
-
-def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence) -> None:
-    # Both validation rows are surely wrong, and each is mended by the pool row along its axis. Row 1 is longer.
-    validation = LabelledRows(np.array([1, 0]), np.eye(2), np.eye(2))
-    evidence = make_evidence(
-        groups=[1, 0], features=[[1.0, 0.0], [0.0, 2.0]], probabilities=[[0.9, 0.1], [0.1, 0.9]], validation=validation
-    )
-
-    assert glister(evidence, (2,)) == [1, 0]
 
 
 def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence) -> None:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from lab.rivals import gradients
 from lab.rivals.coresets import Select
-from lab.rivals.evidence import Evidence, FinalLayerGradients
-from lab.rivals.gradients import craig, facility_location, grad_match, graph_cut, pursue
+from lab.rivals.evidence import Evidence
+from lab.rivals.gradients import craig, facility_location, grad_match, graph_cut
 
 MakeEvidence = Callable[..., Evidence]
 
@@ -66,25 +66,6 @@ def test_grad_match_pursues_each_group_with_half_a_norm_of_ridge(
     assert grad_match(evidence, (6, 5)) == expected
 
 
-def test_pursuit_of_gradients_that_are_parallel_or_zero_still_chooses() -> None:
-    found = FinalLayerGradients(np.array([[1.0, -1.0]] * 3 + [[0.0, 0.0]]), np.ones((4, 2)))
-
-    assert pursue(found, 4, ridge=0.0)[0] == 0
-    assert sorted(pursue(found, 4)) == [0, 1, 2, 3]
-
-
-def test_a_gradient_is_at_no_distance_of_itself_and_of_its_like() -> None:
-    """Where rounding would show."""
-    rng = np.random.default_rng(3)
-    residuals, features = rng.normal(size=(40, 3)), rng.normal(size=(40, 5))
-    twice = FinalLayerGradients(np.tile(residuals, (2, 1)), np.tile(features, (2, 1)))
-
-    distances = twice.squared_distances(twice)
-
-    assert ((distances == 0) == (np.arange(80)[:, None] % 40 == np.arange(80) % 40)).all()
-    assert (distances >= 0).all()
-
-
 Matrix = NDArray[np.float64]
 Value = Callable[[Matrix, Sequence[int]], float]
 
@@ -131,9 +112,3 @@ def test_choice_is_the_greedy_one_of_each_group_a_block_at_a_time(
         expected += rows[greedy(value, cosines(dense(evidence.gradients))[np.ix_(rows, rows)], quota)].tolist()
 
     assert select(evidence, (5, 3)) == expected
-
-
-def test_a_gradient_of_zero_is_no_error(make_evidence: MakeEvidence) -> None:
-    evidence = make_evidence(groups=[0, 0, 1], probabilities=[[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
-
-    assert sorted(facility_location(evidence, (3,))) == [0, 1, 2]

@@ -48,13 +48,6 @@ def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> 
         assert scorer.conformance.repeat_nats < 1e-3
 
 
-def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_path: Path) -> None:
-    endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, weights=BUNDLED_MODEL)
-    scorer = open_endpoint(endpoint, cache_dir=tmp_path, answer_bytes=None)
-    scorer.close()
-    assert "the weights here differ by" in (scorer.identity.executor_note or "")
-
-
 def choose(scorer: LabelScorer) -> list[tuple[int, ...]]:
     """Rows of what the search of a small selection found, the best first."""
     said = {"bad": ("Dull", "Slow", "A mess"), "good": ("Warm", "Sharp", "A joy")}

@@ -17,10 +17,10 @@ import pytest
 
 from lens_engine.disk import make_once
 from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
-from lens_engine.testing import tiny_causal_lm
 from tests.e2e.test_readme import ROOT, URL
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
+from tests.tiny_models import tiny_causal_lm
 
 PAGE = (ROOT / "docs/tutorial.md").read_text("utf-8")
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

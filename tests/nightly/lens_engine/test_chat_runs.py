@@ -16,10 +16,8 @@ from lens_engine.model.servers.open_endpoint import open_endpoint
 from lens_engine.model.servers.scorer import EndpointScorer
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
-from lens_engine.run.preparation import estimate_cost
-from lens_engine.show.estimate import describe_estimate
 from lens_engine.show.exports import export_support_examples
-from lens_engine.types import Example, Phase
+from lens_engine.types import Example
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, listed
 from tests.endpoints.serving import serving
 
@@ -135,14 +133,3 @@ def test_sampled_answers_search_without_filtering(double: ChatDouble) -> None:
         select(scorer, use="probabilities")
     assert classifier_of_prompt(result).predict(["on delivery"], scorer).labels == ("delivery",)
     scorer.close()
-
-
-def test_estimate_of_sampled_answers_has_no_filtering(double: ChatDouble) -> None:
-    scorer, sampled = connect(double), connect(double, answers="sampled")
-    with_filter, without = (estimate_cost(make_problem(), one, CONFIG) for one in (scorer, sampled))
-    assert without.phases[Phase.FILTER].pairs == 0
-    assert without.total.pairs < with_filter.total.pairs
-    assert select(sampled).cost.pairs <= without.total.pairs
-    assert describe_estimate(without) is not None
-    scorer.close()
-    sampled.close()

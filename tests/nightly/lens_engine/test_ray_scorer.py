@@ -31,8 +31,9 @@ from lens_engine.model.interruption import interrupted_by
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.local.torch_choices import describe_surroundings
-from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
+from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs
+from tests.tiny_models import TINY_CONTEXT, tiny_causal_lm
 
 ray = pytest.importorskip("ray")
 

@@ -137,13 +137,6 @@ def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Pat
     assert len(counted) == len(set(counted))
 
 
-def test_suggested_command_asks_the_same_server(train: Path, priced: list[str]) -> None:
-    shown = lens("suggest", str(train), *priced, "--max-cost", "2")
-    assert f"--model ours --endpoints {priced[1]} --max-cost 2.0" in shown
-    assert "tokens sent" in shown
-    assert "at most" in shown
-
-
 def start(*words: str) -> subprocess.Popen[str]:
     code = (
         "import sys, lens_cli\n"

@@ -9,7 +9,6 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.model.base import LabelScorer, ScorerIdentity
 from lens_engine.model.score_cache import remember_pairs
-from lens_engine.presets import PRESETS
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem, digest_examples
@@ -248,19 +247,6 @@ def test_budget_is_never_exceeded_and_ends_in_a_result_that_says_what_it_knows(
         assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
 
 
-def test_search_the_budget_cut_short_keeps_its_best(
-    select: Callable[..., SelectionResult], whole: SelectionResult, saved: list[bytes]
-) -> None:
-    spent = {Checkpoint.from_bytes(data).phase: Checkpoint.from_bytes(data).values["spent"][0] for data in saved}
-    after_search = whole.cost.pairs - spent[Phase.SEARCH]
-
-    result = select(budget={"max_pairs": spent[Phase.SEARCH] - 200 + after_search // 2})
-
-    assert result.answer.judged is not None
-    assert 0 < result.cost.permutations_judged < whole.cost.permutations_judged
-    assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
-
-
 def test_budget_below_the_least_is_refused_with_the_number(
     select: Callable[..., SelectionResult], make_planted_scorer: Make
 ) -> None:
@@ -382,12 +368,6 @@ def test_provenance_names_model_data_and_every_option(
     assert provenance.dataset_sha256 == digest_examples(make_planted_problem().examples)
     assert provenance.test_sha256 is None
     assert SelectionConfig.model_validate(provenance.config) == make_config()
-
-
-def test_configuration_is_the_preset_quick_unless_given(make_planted_problem: Make, make_planted_scorer: Make) -> None:
-    result = select_support_examples(make_planted_problem(count=100), make_planted_scorer())
-
-    assert result.provenance.config == PRESETS["quick"].model_dump(mode="json")
 
 
 @pytest.mark.parametrize("stop_after", [2, 6])

@@ -7,7 +7,7 @@ import pytest
 
 from lens_cli.views.progress import steps_on_stderr
 from lens_engine.model.local import steps
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 from tests.unit.lens_cli.test_exit_codes import SELECT, Run
 
 
@@ -17,10 +17,10 @@ def test_first_load_of_a_gguf_file_is_said_at_once(command: list[str], lens: Run
 
     _, errors = lens(*command, "--model", "our.gguf")
 
-    said = "reading our.gguf (1 MB) and converting it to safetensors, which is done once and takes about 10 s; "
-    said += f"the result is kept in {tmp_path / 'cache'}, and the next start takes seconds"
     lines = errors.splitlines()
-    assert lines[lines.index("Loading our.gguf") + 1] == said
+    said = lines[lines.index("Loading our.gguf") + 1]
+    assert said.startswith("reading our.gguf and converting it to safetensors, which is done once")
+    assert f"the result is kept in {tmp_path / 'cache'}, and the next start takes seconds" in said
 
 
 def test_trial_of_a_model_is_said_where_it_is_slow(lens: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

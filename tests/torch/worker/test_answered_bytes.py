@@ -14,9 +14,9 @@ from lens_engine.classifier.heads import StatesHead
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.pool import Pool, PromptForm, Retrieval
-from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import Example
 from tests.subjects import ask, make_classifier
+from tests.tiny_models import tiny_causal_lm
 from worker.model_loading import Weights, load_model
 
 TEXTS = [f"text {number} {'long ' * (number % 7)}of films" for number in range(BATCH_ROWS + 40)]

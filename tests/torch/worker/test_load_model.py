@@ -7,7 +7,7 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import UnknownModel, UnreadableModel
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 from worker.model_loading import load_model
 
 
@@ -75,5 +75,5 @@ def test_first_load_of_a_gguf_file_is_a_line_of_the_log(
     with pytest.raises(UnreadableModel):
         load_model(offering, "ours", None)
 
-    assert "reading our.gguf (1 MB) and converting it to safetensors, which is done once" in caplog.messages[0]
+    assert "reading our.gguf and converting it to safetensors, which is done once" in caplog.messages[0]
     assert f"the result is kept in {settings.cache_dir}" in caplog.messages[0]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lens_engine.testing import tiny_causal_lm
 from tests.slow.worker.test_inspection import make
+from tests.tiny_models import tiny_causal_lm
 from worker.device import UnfitWorker
 from worker.inspection import weigh_models
 

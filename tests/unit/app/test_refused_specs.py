@@ -76,7 +76,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         {"options": {"beam_width": 3, "search": {"beam_widht": 3, "iterations": -1}}},
         "invalid-options",
         ["/spec/options/search/iterations", "/spec/options/search/beam_widht", "/spec/options/beam_width"],
-        "search.iterations must be a whole number from 0 to 1,000; it is -1",
+        "search.iterations: input should be greater than or equal to 0; it is -1",
     ),
     (
         "folder of the operator's machine",

@@ -75,7 +75,7 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("blank instruction", [*SELECT, "--instruction", " "], "where: instruction"),
     ("unknown preset", [*SELECT, "--preset", "fast"], "'fast' is not one of"),
     ("unknown option", [*SELECT, "--option", "beam_width=3"], "did you mean search.beam_width?"),
-    ("option out of range", [*SELECT, "--option", "seed=-1"], "seed must be a whole number"),
+    ("option out of range", [*SELECT, "--option", "seed=-1"], "seed: input should be"),
     ("unknown model", [*SELECT, "--model", "./nowhere"], "where: --model"),
     ("model that is no folder", [*SELECT, "--model", "./note.txt"], "where: --model"),
     ("unknown model of the service", ["up", "--model", "./nowhere"], "where: --model"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lens_client.calls import BATCH_TEXTS, Kept
+from lens_client.calls import BATCH_TEXTS, Kept, digest_file
 
 ASKED = {"path": "/prompts/triage", "prompts": "classifier"}
 ANSWERS = [{"label": "a\u2028b}\n", "probabilities": [0.5], "cut": False, "error": f"row {row}"} for row in range(600)]
@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def open_kept(file: Path, **changes: Any) -> Kept:
-    return Kept.open(file.with_name("out.csv"), file, ASKED | changes)
+    return Kept.open(file.with_name("out.csv"), {"file": digest_file(file)} | ASKED | changes)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from lens_engine.prompt.chat import ChatTask, ask_for_words, read_turns
+from lens_engine.prompt.chat import ask_for_words, read_turns
 from lens_engine.prompt.template import Task
 from lens_engine.show.exports import FORMATS, Source
 from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
@@ -19,11 +19,6 @@ INSTRUCTED = ask_for_words(
 )
 
 
-def in_first_turn(task: ChatTask) -> ChatTask:
-    """The task as a server is asked that takes no system message."""
-    return ChatTask(task, task.chat.model_copy(update={"system_in_turn": True}))
-
-
 TURNS = [(text, ("Billing", "{good} %}", "Delivery")[place % 3]) for place, text in enumerate(AWKWARD)]
 SOURCE = make_source(TURNS, TASK)
 SOURCES = pytest.mark.parametrize(
@@ -31,10 +26,9 @@ SOURCES = pytest.mark.parametrize(
     [
         SOURCE,
         make_source(TURNS, INSTRUCTED),
-        make_source(TURNS, in_first_turn(INSTRUCTED)),
-        make_source([], in_first_turn(INSTRUCTED)),
+        make_source([], INSTRUCTED),
     ],
-    ids=["plain", "instructed", "in the first turn", "in the only turn"],
+    ids=["plain", "instructed", "without examples"],
 )
 
 
@@ -51,12 +45,12 @@ def pairs(messages: Any) -> list[tuple[str, str]]:
 def test_turns_are_those_that_were_evaluated(source: Source) -> None:
     assert pairs(json.loads(written(source, "openai-chat"))["messages"]) == evaluated(source=source)
     anthropic = json.loads(written(source, "anthropic"))
-    system = [("system", anthropic["system"])] if "system" in anthropic else []
+    system = [("system", anthropic["system"])]
     assert [*system, *pairs(anthropic["messages"])] == evaluated(source=source)
     gemini = json.loads(written(source, "gemini"))
     roles = {"user": "user", "model": "assistant"}
     turns = [(roles[one["role"]], one["parts"][0]["text"]) for one in gemini["contents"]]
-    system = [("system", part["text"]) for part in gemini.get("systemInstruction", {"parts": []})["parts"]]
+    system = [("system", part["text"]) for part in gemini["systemInstruction"]["parts"]]
     assert [*system, *turns] == evaluated(source=source)
     assert pairs(read_turns(written(source, "text"))) == evaluated(source=source)
 
@@ -64,7 +58,7 @@ def test_turns_are_those_that_were_evaluated(source: Source) -> None:
 def test_promptfoo_renders_the_turns_that_were_evaluated() -> None:
     environment = jinja2.Environment(keep_trailing_newline=True)
     few = [turn for turn in TURNS if "\r" not in turn[0]]
-    for task, turns in ((TASK, few), (INSTRUCTED, few), (in_first_turn(INSTRUCTED), few), (in_first_turn(TASK), [])):
+    for task, turns in ((TASK, few), (INSTRUCTED, few), (INSTRUCTED, [])):
         plain = make_source(turns, task)
         shown = json.loads(written(plain, "promptfoo"))
         rendered = [(one["role"], environment.from_string(one["content"]).render(text=INPUT)) for one in shown]

@@ -31,19 +31,6 @@ def test_every_error_has_a_code_of_its_own() -> None:
     assert all(code == code.lower() and " " not in code for code in codes)
 
 
-@pytest.mark.parametrize("error", [error for error in every_error() if issubclass(error, InvalidInput)])
-def test_refused_input_says_where(error: type[InvalidInput]) -> None:
-    refusal = error("the text", field="dataset.text", row=3)
-
-    assert (str(refusal), refusal.field, refusal.row) == ("the text", "dataset.text", 3)
-    assert error("no row", field="x").row is None
-
-
-def test_stop_without_a_result_says_why() -> None:
-    assert NothingSelected("cancelled").stop_reason == "cancelled"
-    assert str(NothingSelected("cancelled")) == "stopped before any examples were chosen"
-
-
 @pytest.mark.parametrize("error", every_error(), ids=lambda error: error.code)
 def test_error_of_another_process_arrives_as_itself(error: type[LensError]) -> None:
     if issubclass(error, InvalidInput):

@@ -11,7 +11,6 @@ from lens_engine.config import SelectionConfig
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SilentListener, TerminalBar, hearing
-from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import prepare_run, price_run
@@ -92,9 +91,6 @@ def test_seconds_are_shared_among_the_phases_by_their_tokens() -> None:
     assert [estimate.at_pace(100.0).seconds_of(phase) for phase in estimate.phases] == [3.0, 1.0]
 
 
-Make = Callable[..., Any]
-
-
 class Terminal(io.StringIO):
     """A stderr that is a terminal."""
 
@@ -102,57 +98,18 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def select(make_planted_problem: Make, make_planted_scorer: Make, make_config: Make) -> Callable[..., SelectionResult]:
-    def run(**given: Any) -> SelectionResult:
-        config = make_config(search={"iterations": 1})
-        return select_support_examples(make_planted_problem(), make_planted_scorer(), config, **given)
-
-    return run
-
-
 def test_bar_on_a_terminal_shows_the_phases_and_ends_full(
-    select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+    problem: Problem, make_planted_scorer: Any, make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
 
-    result = select()
+    select_support_examples(problem, make_planted_scorer(), make_config(search={"iterations": 1}))
 
     shown = terminal.getvalue()
     assert "filter 1/" in shown
     assert "now about " in shown
-    last = shown.rstrip().rpartition("\r")[2]
-    assert "100%" in last
-    assert not result.partial
-
-
-@pytest.mark.parametrize(
-    ("stream", "given"),
-    [(io.StringIO(), {}), (Terminal(), {"progress": False}), (Terminal(), {"listener": True}), (None, {})],
-    ids=["no terminal", "not wanted", "listener given", "no stderr"],
-)
-def test_otherwise_nothing_is_shown(
-    stream: io.StringIO | None,
-    given: dict[str, Any],
-    select: Callable[..., SelectionResult],
-    make_listener: Make,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "stderr", stream)
-
-    select(**{**given, **({"listener": make_listener()} if "listener" in given else {})})
-
-    assert stream is None or stream.getvalue() == ""
-
-
-def test_without_tqdm_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with hearing(None, progress=True) as heard:
-        assert isinstance(heard, TerminalBar)
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    with hearing(None, progress=True) as heard:
-        assert not isinstance(heard, TerminalBar)
+    assert "100%" in shown.rstrip().rpartition("\r")[2]
 
 
 KERNEL, TERMINAL = (type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalInteractiveShell"))
@@ -160,16 +117,27 @@ KERNEL, TERMINAL = (type(name, (), {}) for name in ("ZMQInteractiveShell", "Term
 
 
 @pytest.mark.parametrize(
-    ("shell", "is_kernel"),
-    [(KERNEL(), True), (type("OfColab", (KERNEL,), {})(), True), (TERMINAL(), False), (None, False)],
+    ("stream", "shell", "progress", "is_shown"),
+    [
+        (Terminal(), None, True, True),
+        (Terminal(), None, False, False),
+        (io.StringIO(), None, True, False),
+        (None, None, True, False),
+        (io.StringIO(), KERNEL(), True, True),
+        (io.StringIO(), type("OfColab", (KERNEL,), {})(), True, True),
+        (io.StringIO(), TERMINAL(), True, False),
+    ],
 )
-def test_bar_is_shown_in_a_notebook(
-    shell: object, is_kernel: bool, select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+def test_bar_is_shown_where_somebody_sees_it(
+    stream: io.StringIO | None, shell: object, progress: bool, is_shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-
-    select()
-
-    assert ("filter 1/" in stream.getvalue()) == is_kernel
+    with hearing(None, progress=progress) as heard:
+        assert isinstance(heard, TerminalBar) == is_shown
+    given = SilentListener()
+    with hearing(given, progress=True) as heard:
+        assert heard is given
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with hearing(None, progress=True) as heard:
+        assert isinstance(heard, SilentListener)

@@ -148,16 +148,6 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
         assert {"counting words", "sentence embeddings"} <= {way.name for way in list_ways(result)}
 
 
-def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:
-    def know(_: Prefix, query: str, span: str) -> float:
-        return -0.1 if ("sunny" in query) == ("POSITIVE" in span) else -3.0
-
-    result = select(TableScorer(know), classifier={"kind": "bag_of_words", "fit_rows": 80})
-
-    assert result.first == "words"  # as good, and cheaper
-    assert result.answer.recommended is None
-
-
 def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
     make_planted_problem: Make, make_config: Make
 ) -> None:
@@ -172,24 +162,6 @@ def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
     assert found
     assert found <= flipped
     assert all(one.probability < one.probability_of_likelier for one in result.suspicious_labels)
-
-
-def test_no_fit_row_is_a_demonstration(select: Callable[..., SelectionResult], make_planted_problem: Make) -> None:
-    asked = list[str]()
-
-    class Listening(KnowingScorer):
-        def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
-            asked.extend(queries)
-            return super().states(prefix, queries, layers)
-
-    result = select(Listening(), classifier={"kind": "states", "fit_rows": 80})
-
-    problem = make_planted_problem()
-    assert result.classifier is not None
-    shown = {problem.task.render_query(problem.examples[row].text) for row in result.classifier.prompts[0].rows}
-    assert len(asked) == 2 * 80
-    assert shown
-    assert not shown & set(asked[80:])
 
 
 @pytest.mark.parametrize(

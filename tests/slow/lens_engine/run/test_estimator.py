@@ -43,12 +43,6 @@ def test_texts_and_classes_of_any_sequence_are_fitted(hold: Any, make: Make) -> 
     assert estimator.score(hold(TEXTS), hold(CLASSES)) == 1.0
 
 
-def test_classes_of_one_spelling_are_named(make: Make) -> None:
-    y = [*CLASSES[:-12], *(one.title() for one in CLASSES[-12:])]
-    with pytest.warns(UserWarning, match="classes of their own: 'Bad', 'Good', 'bad', 'good'"):
-        assert len(make().fit(TEXTS, y).classes_) == 4
-
-
 @pytest.mark.parametrize(
     ("bad", "good"), [("bad", "good"), (0, 1), (-3, 12), (False, True), ("not_good", "good")], ids=str
 )
@@ -196,15 +190,6 @@ def test_cross_validation_in_a_pipeline_measures_rows_that_no_fit_saw(make: Make
     pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.upper() for text in texts]), make())
     first, second = (cross_val_score(pipeline, TEXTS, CLASSES, cv=3, error_score="raise") for _ in range(2))
     assert first.tolist() == second.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_instruction_is_in_every_prompt_and_refused_by_its_name(make: Make) -> None:
-    result = make(instruction="Which mood?").fit(TEXTS, CLASSES).result_
-    assert result.task.instruction == "Which mood?"
-    assert result.prompt.startswith("Which mood?\n")
-    with pytest.raises(InvalidInput, match="the instruction has only spaces") as refusal:
-        make(instruction=" ").fit(TEXTS, CLASSES)
-    assert refusal.value.field == "instruction"
 
 
 def test_grid_search_tries_templates_and_models(make: Make) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.config import USES
 from lens_engine.errors import InvalidConfig
-from lens_engine.evaluation.evaluation import PromptSubject, known_answers
+from lens_engine.evaluation.evaluation import PromptSubject
 from lens_engine.model.base import Prefix
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.prompt.template import Task
@@ -17,9 +16,8 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
-from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.testing import TableScorer, hashed_log_prob
-from lens_engine.types import Example, Phase
+from lens_engine.types import Example
 
 Make = Callable[..., Any]
 ALL = ["fixed", "nearest", "fixed+nearest"]
@@ -88,24 +86,12 @@ def test_form_that_leads_is_the_prompt_and_the_best_fixed_one_stands_beside(foun
     assert found.pool is not None
 
 
-def test_every_form_is_a_contender(found: SelectionResult) -> None:
-    forms = {one.form.name for one in found.contenders}
-    assert forms == {"fixed", "nearest 4", "nearest 8", "nearest 16", "fixed+nearest 4", "fixed+nearest 8"}
-    assert all(one.use in USES for one in found.contenders if one.kind == "prompt")
-
-
 def test_plain_form_wins_where_no_other_leads(select: Callable[..., SelectionResult]) -> None:
     result = select(deaf)
 
     assert result.answer.form.kind == "fixed"  # it is cheaper, and as good
     assert result.answer.fixed is None
     assert result.pool is None
-
-
-def test_only_the_forms_asked_for_are_tried(select: Callable[..., SelectionResult]) -> None:
-    result = select(deaf, forms=["nearest"])
-
-    assert {one.form.kind for one in result.contenders if one.method != "zero_shot"} == {"nearest"}
 
 
 def test_pool_has_every_labelled_row_and_none_finds_itself(found: SelectionResult, problem: Problem) -> None:
@@ -131,22 +117,14 @@ def test_fixed_form_has_its_answers_too(found: SelectionResult, problem: Problem
     subject = PromptSubject.of_result(found, "prompt", is_fixed=True)
     assert subject.in_place_of is not None
     labels = dict(zip(found.answers.rows, subject.asked.predict(texts, TableScorer(copying)).labels, strict=True))
-    known = known_answers(found, subject)
-    assert known
-    assert all(labels[row] == label for row, label in known.items())
+    (said, *_) = found.answers.fixed
+    assert said is not None
+    known = {row: TASK.labels[place] for row, place in zip(found.answers.rows, said, strict=True) if place is not None}
+    assert known == {row: labels[row] for row in known}
 
 
 def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:
     assert SelectionResult.model_validate_json(found.model_dump_json()) == found
-
-
-def test_price_is_no_less_than_what_is_spent(make_config: Make, problem: Problem) -> None:
-    config = make_config(search={"forms": ALL})
-    planned = price_run(prepare_run(problem, TableScorer(copying), config).setup)
-
-    spent = select_support_examples(problem, TableScorer(copying), config).cost.pairs
-    assert 0 < spent <= sum(cost.pairs for cost in planned.values())
-    assert list(planned) == [Phase.FILTER, Phase.SEARCH, Phase.JUDGE]
 
 
 def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
@@ -158,17 +136,9 @@ def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
         assert select(store=make_store(data)).digest == found.digest
 
 
-def test_forms_that_do_not_fit_the_context_are_not_tried(make_config: Make, problem: Problem) -> None:
-    config = make_config(search={"forms": ALL})
-    result = select_support_examples(problem, TableScorer(copying, max_prompt_tokens=80), config)
-
-    forms = {one.form.name for one in result.contenders}
-    assert forms == {"fixed", "nearest 4", "nearest 8", "fixed+nearest 4"}
-
-
 def test_options_name_the_forms() -> None:
     assert resolve_config("quick", {"search.forms": "fixed"}).search.forms == ("fixed",)
     assert PRESETS["quick"].search.forms == PRESETS["standard"].search.forms == tuple(ALL)
     assert PRESETS["paper"].search.forms == ("fixed",)
-    with pytest.raises(InvalidConfig, match=r"search.forms must be a list of some of fixed, nearest, fixed\+nearest"):
+    with pytest.raises(InvalidConfig, match=r"search.forms: input should be 'fixed', 'nearest' or 'fixed"):
         resolve_config("quick", {"search.forms": ["closest"]})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.errors import CheckpointForeign, PromptTooLong
+from lens_engine.errors import PromptTooLong
 from lens_engine.model.base import Prefix
 from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult
@@ -77,25 +77,6 @@ def test_result_holds_the_instruction(run: tuple[SelectionResult, HearingScorer]
     assert prompt.prompts[0].text == result.prompt
     assert prompt.tokens_held == sum(scorer.count_tokens(prompt.prompts[0].demonstrations))
     assert SelectionResult.model_validate_json(result.model_dump_json()) == result
-
-
-def test_demonstrations_of_a_candidate_are_counted_without_the_instruction(
-    run: tuple[SelectionResult, HearingScorer],
-) -> None:
-    result, _ = run
-    assert {one.demonstrations for one in result.tested if one.prompts} == {0, 4}
-    assert result.classifier is None or "{" not in result.verdict.sentence
-
-
-@pytest.mark.parametrize("other", ["", "Is the weather good?"])
-def test_run_with_another_instruction_is_another_run(
-    other: str, run: tuple[SelectionResult, HearingScorer], instruct: Any, make_config: Make, make_store: Make
-) -> None:
-    config = make_config(**OPTIONS)
-    store = make_store()
-    assert select_support_examples(instruct(other), HearingScorer(), config, checkpoints=store).digest != run[0].digest
-    with pytest.raises(CheckpointForeign):
-        select_support_examples(instruct(INSTRUCTION), HearingScorer(), config, checkpoints=make_store(store.saved[1]))
 
 
 def test_instruction_that_fills_the_context_is_refused(instruct: Callable[[str], Problem], make_config: Make) -> None:

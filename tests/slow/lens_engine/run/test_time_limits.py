@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
@@ -110,20 +109,6 @@ def test_same_run_with_more_time_goes_on(make_planted_problem: Make, make_config
     assert resumed.digest == whole.digest
 
 
-def test_test_rows_of_a_known_choice_take_the_limit_once_more_at_most(
-    problem: Problem, config: SelectionConfig
-) -> None:
-    scorer = SlowScorer()
-
-    result = select_support_examples(problem, scorer, limit(config, 0.5))
-
-    assert scorer.num_pairs * PAIR_SECONDS < 1.5
-    assert result.answer.test is None
-    assert any("the budget did not cover:" in warning and "the test texts" in warning for warning in result.warnings)
-    assert result.classifier is not None
-    check_shown(result)
-
-
 def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Problem, config: SelectionConfig) -> None:
     scorer, began = SlowScorer(), time.monotonic()
 
@@ -133,23 +118,3 @@ def test_test_rows_end_at_the_last_moment_of_a_run_without_a_limit(problem: Prob
     assert result.answer.test is None
     assert result.classifier is not None
     assert any("the operator's time limit for a run" in warning for warning in result.warnings)
-
-
-def test_time_limit_that_is_not_reached_changes_no_result(make_planted_problem: Make, make_config: Make) -> None:
-    problem, config = make_planted_problem(), make_config()
-
-    whole = select_support_examples(problem, TableScorer(), config)
-    limited = select_support_examples(problem, TableScorer(), limit(config, 3600.0))
-
-    same = limited.model_copy(update={"provenance": whole.provenance}).with_digest()  # it names the limit
-    assert same.digest == whole.digest
-
-
-def test_many_labels_are_scored_in_small_chunks(problem: Problem, config: SelectionConfig) -> None:
-    scorer = TableScorer(log_prob=lambda *_: -1.0)
-    plain = config.model_copy(update={"budget": config.budget.model_copy(update={"max_pairs": 2000})})
-
-    select_support_examples(problem, scorer, plain)
-
-    fed = [prefixes * queries * labels * 4 for prefixes, queries, labels in scorer.calls]
-    assert np.max(fed) <= 8_192

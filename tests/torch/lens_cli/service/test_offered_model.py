@@ -7,7 +7,7 @@ import pytest
 from app.settings import Settings
 from lens_cli.service.up import OfferedModel
 from lens_engine.model.local.model_files import BUNDLED_MODEL
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from transformers.activations import NewGELUActivation
 
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.model_reader import fuse_activations
-from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+from tests.tiny_models import TinyArchitecture, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]

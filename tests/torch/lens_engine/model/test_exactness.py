@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.prompt.template import Task
-from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
+from tests.tiny_models import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
 ABSOLUTE_TOLERANCE = 1e-4
 

@@ -13,8 +13,8 @@ from lens_engine.model.base import ScorerIdentity
 from lens_engine.model.local.executors import ExecutorName, TokenCounters, Workload
 from lens_engine.model.local.scorer import SMALLEST_BUDGET, CausalLMScorer
 from lens_engine.model.tokenization import SegmentTokenizer
-from lens_engine.testing import TINY_CONTEXT, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
+from tests.tiny_models import TINY_CONTEXT, tiny_causal_lm
 
 PREFIXES = [("fine. It was great.\n",), ()]
 QUERIES = ["short. It was", "a longer one. It was"]

@@ -26,7 +26,7 @@ from lens_engine.model.local.executors.layout import PackedExecutionError, packe
 from lens_engine.model.local.executors.packed import ATTENTION_NAME
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.tokenization import Tokens
-from lens_engine.testing import TinyArchitecture, TinyCausalLM, tiny_causal_lm
+from tests.tiny_models import TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
 WINDOW = 24
 TOLERANCE = 1e-4

@@ -20,15 +20,9 @@ from lens_engine.model.local.executors.layout import packed_attention
 from lens_engine.model.local.executors.packed import ATTENTION_NAME
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.tokenization import SegmentTokenizer
-from lens_engine.testing import (
-    TINY_ARCHITECTURES,
-    StatesTableScorer,
-    TableScorer,
-    TinyArchitecture,
-    TinyCausalLM,
-    tiny_causal_lm,
-)
+from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import StopReason
+from tests.tiny_models import TINY_ARCHITECTURES, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
 PREFIX = ("a good film It was great\n", "a dull film It was terrible\n")
 QUERIES = ["a film It was", "a long and rather slow film about a town It was", "good It was"]

@@ -17,8 +17,8 @@ from lens_engine.model.interruption import interrupted_by, look_up
 from lens_engine.model.local.load import scorer_from_model
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.local.torch_choices import CUBLAS_WORKSPACE, describe_surroundings, fix_cublas_workspace
-from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import StopReason
+from tests.tiny_models import tiny_causal_lm
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 

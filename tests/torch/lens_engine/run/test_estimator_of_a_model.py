@@ -5,8 +5,8 @@ from pathlib import Path
 
 from lens_engine import read_examples
 from lens_engine.model.local.model_files import BUNDLED_MODEL
-from lens_engine.testing import tiny_causal_lm
 from tests.slow.lens_engine.run.test_estimator import CLASSES, SMALL, TEXTS, Make
+from tests.tiny_models import tiny_causal_lm
 
 
 def test_estimator_with_the_name_of_a_model_is_pickled_without_the_weights(make: Make, tmp_path: Path) -> None:

@@ -74,8 +74,7 @@ def test_rows_of_the_classifier_are_not_taken_for_those_of_the_prompt(
     paths = save(bench, formed)
     with pytest.raises(RuntimeError):
         bench.run(paths, before_call=die)
-    with pytest.raises(RefusedInput, match="it differs in: classifier"):
-        bench.run(paths, what="support_examples")
+    assert "by an earlier run" not in bench.run(paths, what="support_examples")
 
 
 def test_row_whose_prompt_is_too_long_is_bad_and_no_other(formed: SelectionResult) -> None:

@@ -1,12 +1,10 @@
 """Every row gets a prediction or an error, in every format."""
 
 import codecs
-import io
 import json
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
@@ -18,7 +16,7 @@ from lens_engine.evaluation.table import PredictedTable, write_table
 from lens_engine.files import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.testing import TableScorer
 
-FORMATS = ["csv", "jsonl", "parquet"]
+FORMATS = ["csv", "jsonl"]
 
 
 def read(*texts: str) -> ReadTexts:
@@ -141,7 +139,6 @@ def test_values_of_any_kind_are_kept(bench: Workbench) -> None:
         bench.run(bench.paths(path, f"predictions.{suffix}"))
 
     assert [row["id"] for row in read_output(bench.folder / "predictions.jsonl")] == [7, "x"]
-    assert [row["id"] for row in read_output(bench.folder / "predictions.parquet")] == ["7", "x"]
     assert [row["tags"] for row in read_output(bench.folder / "predictions.csv")] == ['["a"]', ""]
 
 
@@ -159,30 +156,6 @@ def test_csv_runs_no_formula_of_the_input(bench: Workbench) -> None:
     assert read_output(bench.folder / "predictions.jsonl")[0]["text"] == "=cmd|' /C calc'!A0"
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ((1, 2**60), "int64"),
-        ((1, 0.5), "double"),
-        ((2**60, 0.5), "string"),
-        ((2**70, 1), "string"),
-        ((True, None), "bool"),
-        ((True, 1), "string"),
-        ((None, None), "null"),
-    ],
-)
-def test_column_of_parquet_has_the_type_of_all_its_values(
-    values: tuple[object, object], expected: str, bench: Workbench
-) -> None:
-    path = bench.folder / "new.jsonl"
-    path.write_text("".join(f"{json.dumps({'text': 'Sunny', 'x': value})}\n" for value in values))
-    paths = bench.paths(path, "predictions.parquet")
-    bench.run(paths)
-    column = pyarrow.parquet.read_table(paths.output).column("x")
-    assert str(column.type) == expected
-    assert column.to_pylist() == [str(one) if expected == "string" else one for one in values]
-
-
 def test_files_are_written_piece_by_piece() -> None:
     texts = [f"{'x' * 3000} {number}" for number in range(1500)]
     table = PredictedTable(("a",), read(*texts), [Prediction(label="a", probabilities=(1.0,))] * 1500)
@@ -190,9 +163,6 @@ def test_files_are_written_piece_by_piece() -> None:
         pieces = list(write_table(table, written_as))
         assert max(map(len, pieces)) < 300_000
         assert b"".join(pieces).count(b"\n") == 1500 + (written_as == "csv")
-    file = pyarrow.parquet.ParquetFile(io.BytesIO(b"".join(write_table(table, "parquet"))))
-    assert file.num_row_groups == 3
-    assert file.read().column("text").to_pylist() == texts
 
 
 @pytest.mark.parametrize("delimiter", [";", "||"])

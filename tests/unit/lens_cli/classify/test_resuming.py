@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts
 
-from lens_cli.classify.run import Origin, partial_file
-from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from tests.dispositions import default_signals
-
-ORIGIN = Origin(
-    classifier_sha256="a", input_sha256="b", text_column="text", delimiter=",", encoding="utf-8", dtype="float32"
-)
 
 
 def interrupt(call: int) -> None:
@@ -72,21 +67,6 @@ def test_killed_run_resumes_with_whole_batches(bench: Workbench, texts: Path, un
     assert paths.output.read_bytes() == undisturbed
 
 
-def test_run_killed_before_it_wrote_the_output_asks_nothing_again(
-    bench: Workbench, texts: Path, undisturbed: bytes
-) -> None:
-    paths = bench.paths(texts)
-    paths.output.mkdir()
-    with pytest.raises(OSError, match="directory"):
-        bench.run(paths)
-    paths.output.rmdir()
-
-    bench.run(paths)
-
-    assert [scorer.num_calls for scorer in bench.scorers] == [4, 0]
-    assert paths.output.read_bytes() == undisturbed
-
-
 def test_stop_before_the_first_batch_leaves_no_file(bench: Workbench, texts: Path) -> None:
     paths = bench.paths(texts)
     with pytest.raises(KeyboardInterrupt):
@@ -94,37 +74,12 @@ def test_stop_before_the_first_batch_leaves_no_file(bench: Workbench, texts: Pat
     assert not paths.partial.exists()
 
 
-def test_partial_file_of_another_classifier_or_input_is_refused(bench: Workbench, texts: Path) -> None:
-    stop(bench, texts)
-    texts.write_text(texts.read_text().replace("joy", "bore"))
-    CLASSIFIER.model_copy(update={"tokens_per_input": 21.0}).save(bench.folder / "classifier.json")
-
-    with pytest.raises(Refusal, match="it differs in: classifier, input file") as caught:
+def test_predictions_of_another_classifier_or_input_are_not_taken_up(bench: Workbench, texts: Path) -> None:
+    for change in (
+        lambda: texts.write_text(texts.read_text().replace("joy", "bore")),
+        lambda: CLASSIFIER.model_copy(update={"tokens_per_input": 21.0}).save(bench.folder / "classifier.json"),
+    ):
+        stop(bench, texts)
+        change()
         bench.run(bench.paths(texts))
-
-    assert caught.value.exit_code == EXIT_INVALID
-    assert "--restart" in caught.value.details[0]
-    assert len(bench.scorers) == 1
-
-
-def test_restart_discards_what_is_there(bench: Workbench, texts: Path, undisturbed: bytes) -> None:
-    stop(bench, texts)
-    paths = bench.paths(texts)
-    bench.run(paths, restart=True)
-    assert bench.scorers[-1].num_calls == 4
-    assert paths.output.read_bytes() == undisturbed
-
-
-def test_file_that_holds_something_else_is_refused_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "notes.partial.jsonl"
-    path.write_text("my notes\n")
-    with pytest.raises(Refusal, match="it differs in: format"), partial_file(path, ORIGIN, 3):
-        pass
-    assert path.read_text() == "my notes\n"
-
-
-def test_file_in_use_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.partial.jsonl"
-    writing = pytest.raises(Refusal, match="another process is writing")
-    with partial_file(path, ORIGIN, 3), writing, partial_file(path, ORIGIN, 3):
-        pass
+        assert bench.scorers[-1].num_calls == 4

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
-from pyarrow.parquet import read_table, write_table
+from pyarrow.parquet import write_table
 from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
@@ -55,7 +55,6 @@ class Workbench:
         *,
         before_call: Callable[[int], None] | None = None,
         max_prompt_tokens: int = 2048,
-        restart: bool = False,
         text_column: str | None = "text",
         dtype: str | None = None,
         what: WhatIsAsked | None = None,
@@ -71,17 +70,14 @@ class Workbench:
         console = Console(file=StringIO(), width=200)
         asked = SubjectFile(paths.classifier, what, is_fixed=is_fixed, usual="classifier", where="--classifier")
         run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype, answer_above=answer_above)
-        run.execute(open_scorer, console, restart=restart)
+        run.execute(open_scorer, console)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
 
 
 def read_output(path: Path) -> list[dict[str, Any]]:
-    """The rows of a CSV, JSONL or Parquet file of predictions; the values of CSV are strings."""
+    """The rows of a CSV or JSONL file of predictions; the values of CSV are strings."""
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text().splitlines()]
-    if path.suffix == ".csv":
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    rows: list[dict[str, Any]] = read_table(path).to_pylist()
-    return rows
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -27,16 +27,12 @@ def test_test_rows_are_judged_and_answer_as_in_the_selection(
     assert test is not None
     assert (result.quality.accuracy, result.quality.n) == (test.accuracy, 40)
     assert result.quality.log_loss == pytest.approx(test.log_loss)
-    assert result.matches
-    assert result.comparison is not None
-    assert (result.comparison.same_answers, result.comparison.p_value) == (40, 1.0)
 
 
 def test_labels_that_the_selection_joined_are_judged(bench: Workbench) -> None:
     rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
     result, _ = bench.run(bench.save(select(rows=rows, with_test=True)), bench.write(rows[:40]))
     usual, _ = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[:40]))
-    assert result.matches
     assert result.quality == usual.quality
 
 
@@ -45,13 +41,13 @@ def test_rows_that_chose_the_examples_are_called_optimistic(with_test: bool, ben
     rows = ROWS[40:] if with_test else ROWS
     result, shown = bench.run(bench.save(select(with_test=with_test)), bench.write(rows))
     assert "note: these are the rows of the selection, which chose or fitted what is judged" in shown
-    assert (result.quality.n, result.comparison) == (len(rows), None)
+    assert result.quality.n == len(rows)
 
 
-def test_other_rows_are_all_judged_and_compared_with_nothing(bench: Workbench) -> None:
+def test_other_rows_are_all_judged(bench: Workbench) -> None:
     result, shown = bench.run(bench.save(select()), bench.write(NEW))
     assert "note" not in shown
-    assert (result.quality.n, result.comparison, result.matches) == (30, None, None)
+    assert result.quality.n == 30
     assert sum(map(sum, result.confusion)) == 30
 
 
@@ -71,7 +67,6 @@ def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     expected = classifier.predict([text for text, _ in NEW], TableScorer()).labels
     hits = [label == gold for label, (_, gold) in zip(expected, NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)
-    assert result.comparison is None
 
 
 def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:
@@ -107,7 +102,6 @@ def test_fixed_form_is_judged_where_it_is_asked_for(bench: Workbench) -> None:
     plain, _ = bench.run(bench.save(select()), bench.write(ROWS))
 
     assert (result.quality, result.prompt_form) == (plain.quality, PromptForm())
-    assert (result.comparison, result.matches) == (None, None)  # the selection's answers are of another prompt
     told = "the prompt of the selection has the form nearest 2; its fixed form is judged here"
     assert told in result.warnings
     assert told not in plain.warnings

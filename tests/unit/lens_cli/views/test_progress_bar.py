@@ -157,9 +157,9 @@ def test_rows_are_shown_with_speed_and_time_left(num_done: int, rows_per_second:
 def test_without_terminal_each_tenth_of_the_rows_prints_a_line() -> None:
     console = Console(file=StringIO(), width=200)
     with row_bar(console) as bar:
-        bar.on_rows(RowProgress(40, 1000, None, 1, 0.0))
+        bar.on_rows(RowProgress(40, 1000, None))
         for num_done in (50, 99, 100, 250, 251, 1000):
-            bar.on_rows(RowProgress(num_done, 1000, 10.0, 1, 0.0))
+            bar.on_rows(RowProgress(num_done, 1000, 10.0))
     assert isinstance(console.file, StringIO)
     assert [line.split(" rows")[0] for line in console.file.getvalue().splitlines()] == [
         "Classifying: 100/1,000",

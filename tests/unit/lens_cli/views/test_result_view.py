@@ -102,16 +102,15 @@ def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times:
     ]
 
 
-def test_what_rows_do_a_bag_of_words_and_the_budget_are_shown() -> None:
+def test_what_rows_do_and_the_budget_are_shown() -> None:
     counts = make_result().counts
     budget = BudgetOptions(max_pairs=5_000, max_seconds=60.0)
-    estimate = CostEstimate(PHASES, 1_000.0, words_accuracy=0.7, counts=counts, fit_rows=440, budget=budget)
+    estimate = CostEstimate(PHASES, 1_000.0, counts=counts, fit_rows=440, budget=budget)
     text = shown(show_estimate, estimate)
     lines = [line.split() for line in text.splitlines()]
     for name in ("labelled", "search", "judging", "test"):
         assert [name, f"{getattr(counts, name):,}"] in lines
     assert ["fit", "rows", "440"] in lines
-    assert "Counting words is right for 70 % of the labelled rows of this run" in text
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
     assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
 

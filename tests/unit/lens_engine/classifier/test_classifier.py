@@ -105,18 +105,6 @@ def test_saved_classifier_is_loaded_to_the_bit(kind: HeadKind, make_classifier: 
     assert after.probabilities.tobytes() == before.probabilities.tobytes()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
-    classifier = make_classifier(kind)
-    path = tmp_path / "classifier.json"
-    path.write_text(json.dumps(json.loads(classifier.model_dump_json()), sort_keys=True))
-
-    loaded = Classifier.load(path)
-
-    assert loaded.labels == LABELS
-    assert loaded.predict(TEXTS, StatesTableScorer()).labels == classifier.predict(TEXTS, StatesTableScorer()).labels
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b"null", b"PK\x03\x04", b'{"prompts": NaN}', b'{"task": "\xff"}']
 )
@@ -186,10 +174,6 @@ def test_file_says_whether_it_holds_words(kind: HeadKind, make_classifier: Make,
     assert Classifier.load(path).holds_words == ("words" in kind)
 
 
-def test_bag_of_words_needs_no_model(make_classifier: Make) -> None:
-    assert make_classifier("bag_of_words").predict(["frost"]).labels == (LABELS[1],)
-
-
 @pytest.mark.parametrize(
     ("scorer", "message"), [(None, "give the model"), (TableScorer(), "reads the model from within")]
 )
@@ -207,36 +191,6 @@ def test_prediction_in_batches_equals_prediction_at_once(kind: HeadKind, make_cl
 
     assert whole.labels == tuple(label for part in parts for label in part.labels)
     np.testing.assert_allclose(whole.probabilities, np.concatenate([part.probabilities for part in parts]), rtol=1e-12)
-
-
-def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
-    scorer = StatesTableScorer()
-
-    make_classifier().predict(["the same"] * 600, scorer)
-
-    assert scorer.num_calls > 1
-    assert scorer.num_pairs == 600
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_prediction_reproduces_the_tested_quality(kind: HeadKind, make_classifier: Make) -> None:
-    classifier = make_classifier(kind)
-
-    found = classifier.predict(TEXTS, StatesTableScorer())
-
-    right = sum(label == LABELS[row % 3] for row, label in enumerate(found.labels))
-    assert classifier.quality is not None
-    assert right == round(classifier.quality.accuracy * classifier.quality.n)
-
-
-def test_no_texts_give_no_predictions(make_classifier: Make) -> None:
-    scorer = StatesTableScorer()
-
-    found = make_classifier().predict([], scorer)
-
-    assert found.labels == ()
-    assert found.probabilities.shape == (0, 3)
-    assert scorer.num_calls == 0
 
 
 def test_another_revision_is_refused(make_classifier: Make) -> None:
@@ -299,13 +253,6 @@ def test_predictions_are_a_sequence_in_the_order_of_the_texts() -> None:
         PREDICTIONS[3]
 
 
-def test_slice_holds_the_predictions_of_its_texts() -> None:
-    last = PREDICTIONS[1:]
-    assert last.labels == ("<b>", "warm")
-    assert last.probabilities.tolist() == [[0.5, 0.5], [1.0, 0.0]]
-    assert last.classes == PREDICTIONS.classes
-
-
 def test_columns_have_labels_and_probabilities() -> None:
     columns = PREDICTIONS.to_dict()
     assert columns == {
@@ -314,8 +261,6 @@ def test_columns_have_labels_and_probabilities() -> None:
         "p_warm": [0.75, 0.5, 1.0],
         "p_<b>": [0.25, 0.5, 0.0],
     }
-    frame = PREDICTIONS.to_pandas()
-    assert {name: frame[name].tolist() for name in frame} == columns
 
 
 def test_repr_counts_the_labels() -> None:

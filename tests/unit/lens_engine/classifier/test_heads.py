@@ -39,30 +39,10 @@ def test_argmax_predicts_the_most_probable_label_word() -> None:
     np.testing.assert_allclose(class_log_probs, log_softmax(log_probs[0].astype(np.float64), axis=1))
 
 
-@pytest.mark.parametrize("temperature", [0.1, 0.7, 5.0, 100.0])
-@pytest.mark.parametrize("head", [heads.ArgmaxHead(), heads.PriorHead(biases=((0.3, -1.0, 0.2),))])
-def test_temperature_changes_no_prediction(temperature: float, head: heads.ArgmaxHead | heads.PriorHead) -> None:
-    log_probs = draw_log_probs()
-    tempered = head.model_copy(update={"temperature": temperature})
-
-    before, after = head.class_log_probs(log_probs), tempered.class_log_probs(log_probs)
-
-    assert before.argmax(axis=1).tolist() == after.argmax(axis=1).tolist()
-    assert not np.allclose(before, after)
-
-
 def test_prior_adds_its_biases() -> None:
     head = heads.PriorHead(biases=((0.0, np.log(3.0)),))
 
     np.testing.assert_allclose(np.exp(head.class_log_probs(np.log([[[0.6, 0.2]]]))), [[0.5, 0.5]])
-
-
-def test_prior_bias_is_log_share_minus_mean() -> None:
-    log_probs = np.array([[[-1.0, -2.0], [-3.0, -2.5]]])
-
-    biases = heads.prior_biases(log_probs, np.log([0.75, 0.25]))
-
-    np.testing.assert_allclose(biases, [[np.log(0.75) + 2.0, np.log(0.25) + 2.25]])
 
 
 def test_share_of_an_absent_label_is_not_zero() -> None:
@@ -87,17 +67,6 @@ def test_hopeless_label_keeps_a_finite_log_probability() -> None:
     found = heads.ArgmaxHead().class_log_probs(far)
 
     assert np.exp(found[0, 1]) == pytest.approx(1e-6)
-
-
-@pytest.mark.parametrize("kind", heads.PROMPTS_HEAD_KINDS)
-def test_fitted_head_survives_json_to_the_bit(kind: heads.PromptsHeadKind) -> None:
-    log_probs = draw_log_probs()
-    head = fit_head(kind, log_probs, make_gold()).head
-
-    restored = HEADS.validate_json(HEADS.dump_json(head))
-
-    assert restored == head
-    assert restored.class_log_probs(log_probs).tobytes() == head.class_log_probs(log_probs).tobytes()
 
 
 def test_states_head_weighs_and_normalises() -> None:

@@ -1,20 +1,18 @@
-"""The figures of an evaluation are those of scikit-learn, and pair the answers row by row."""
+"""The figures of an evaluation are those of scikit-learn."""
 
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.evaluation.answers import Answers, join_labels
-from lens_engine.evaluation.batches import BATCH_ROWS, BatchPredictor, Prediction, RowProgress, batches_of, predict_rows
+from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, RowProgress, predict_batches, predict_rows
 from lens_engine.evaluation.evaluation import make_classifier, measure
 from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped
@@ -57,10 +55,10 @@ def collect(labels: Sequence[str], examples: Sequence[Example], predictions: Ite
 
 
 def measure_answers(
-    classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction], **more: Any
+    classifier: Classifier, examples: Sequence[Example], predictions: Iterable[Prediction]
 ) -> EvaluationResult:
     answers = collect(classifier.labels, examples, predictions)
-    return measure(classifier, examples, answers, **more)
+    return measure(classifier, examples, answers)
 
 
 def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
@@ -77,15 +75,6 @@ def test_figures_are_those_of_scikit_learn(classifier: Classifier) -> None:
     assert result.confusion == tuple(map(tuple, confusion_matrix(gold, labels, labels=LABELS).tolist()))
     assert result.labels == LABELS
     assert result.dataset_sha256 == digest_examples(examples)
-
-
-def test_calibration_error_is_that_of_ten_bins(classifier: Classifier) -> None:
-    examples, predictions = draw(300)
-    shares = np.array([max(one.probabilities) for one in predictions])
-    hits = np.array([one.label == example.label for one, example in zip(predictions, examples, strict=True)])
-    bins = np.digitize(shares, np.linspace(0, 1, 11)[1:-1])
-    gaps = [abs(shares[bins == one].mean() - hits[bins == one].mean()) * (bins == one).sum() for one in np.unique(bins)]
-    assert measure_answers(classifier, examples, predictions).quality.ece == pytest.approx(sum(gaps) / 300)
 
 
 @pytest.mark.parametrize("count", [4, 60, 400])
@@ -127,37 +116,6 @@ def test_rows_without_an_answer_are_counted_and_left_out(classifier: Classifier)
     assert result.warnings == ("10 rows were too long and not judged",)
     with pytest.raises(InvalidDataset, match="every row exceeds the context"):
         measure_answers(classifier, examples, [BAD] * 40)
-
-
-def test_answers_are_paired_by_row_with_those_of_the_selection(classifier: Classifier) -> None:
-    examples, predictions = draw(60)
-    known = {example.row: LABELS[0] for example in examples[20:]}
-    found = measure_answers(classifier, examples, predictions, known=known).comparison
-    pairs = [
-        (one.label == example.label, example.label == LABELS[0], one.label == LABELS[0])
-        for one, example in zip(predictions[20:], examples[20:], strict=True)
-    ]
-    own, theirs = (sum(a and not b for a, b, _ in pairs), sum(b and not a for a, b, _ in pairs))
-    assert found is not None
-    assert (found.n, found.only_evaluation_right, found.only_selection_right) == (40, own, theirs)
-    assert found.p_value == pytest.approx(binomtest(own, own + theirs).pvalue)
-    assert found.same_answers == sum(same for _, _, same in pairs)
-    gold, answers = [one.label for one in examples[20:]], [one.label for one in predictions[20:]]
-    own, theirs = (f1_score(gold, given, average="macro") for given in (answers, [LABELS[0]] * 40))
-    assert found.macro_f1 == pytest.approx(own - theirs)
-    assert 0.0 < found.macro_f1_error < 0.2
-
-
-def test_equal_answers_match(classifier: Classifier) -> None:
-    examples, predictions = draw(20)
-    known = {example.row: str(one.label) for example, one in zip(examples, predictions, strict=True)}
-    same = measure_answers(classifier, examples, predictions, known=known)
-    assert same.matches
-    assert same.comparison is not None
-    assert same.comparison.p_value == 1.0
-    assert measure_answers(classifier, examples, [*predictions[:19], BAD], known=known).matches is False
-    assert measure_answers(classifier, examples, predictions).matches is None
-    assert measure_answers(classifier, examples, predictions, known={99: "billing"}).comparison is None
 
 
 def test_labels_in_other_spellings_are_those_of_the_classifier(classifier: Classifier) -> None:
@@ -228,20 +186,6 @@ def test_another_model_is_asked_if_it_may_be() -> None:
 ROWS = [TextRow(f"Film {number}, a joy") for number in range(2 * BATCH_ROWS + 40)]
 
 
-class Kept(list[Prediction]):
-    """An `AnswerStore` in memory."""
-
-    def take_up(self, _: ModelRecord | None) -> int:
-        return len(self)
-
-    def read(self, start: int, limit: int) -> Sequence[Prediction]:
-        return self[start : start + limit]
-
-    def keep(self, start: int, answers: Sequence[Prediction]) -> None:
-        assert start == len(self)
-        self.extend(answers)
-
-
 class Heard(list[RowProgress]):
     """A `RowListener` that asks for a stop once `stop_at` rows are done."""
 
@@ -254,28 +198,29 @@ class Heard(list[RowProgress]):
         return StopReason.CANCELLED if self and self[-1].done >= self.stop_at else None
 
 
-def ask(store: Kept, listener: Heard, scorer: TableScorer) -> list[Prediction]:
+def ask(answers: list[Prediction], listener: Heard, scorer: TableScorer) -> None:
+    """Ask for the rows that have no answer yet."""
     times = iter(range(0, 1000, 10))
-    predictor = BatchPredictor(scorer, listener, len(ROWS), clock=lambda: next(times))
-    return [one for batch in predictor.predict(CLASSIFIER, batches_of(ROWS), len(ROWS), store) for one in batch]
+    for batch in predict_batches(CLASSIFIER, ROWS, scorer, listener, len(answers), lambda: next(times)):
+        answers.extend(batch)
 
 
-def test_stopped_run_goes_on_after_the_last_batch_that_is_kept() -> None:
-    store, listener, scorer = Kept(), Heard(), TableScorer()
+def test_stopped_run_goes_on_after_the_last_whole_batch() -> None:
+    answers, listener, scorer = list[Prediction](), Heard(), TableScorer()
     listener.stop_at = BATCH_ROWS
     with pytest.raises(Stopped):
-        ask(store, listener, scorer)
-    assert (len(store), scorer.num_calls) == (BATCH_ROWS, 1)
+        ask(answers, listener, scorer)
+    assert (len(answers), scorer.num_calls) == (BATCH_ROWS, 1)
 
-    found = ask(store, Heard(), scorer)
+    ask(answers, Heard(), scorer)
 
     whole = [ROWS[start : start + BATCH_ROWS] for start in range(0, len(ROWS), BATCH_ROWS)]
-    assert found == store == [one for batch in whole for one in predict_rows(CLASSIFIER, batch, TableScorer())]
+    assert answers == [one for batch in whole for one in predict_rows(CLASSIFIER, batch, TableScorer())]
 
 
-def test_speed_leaves_out_the_rows_that_were_kept() -> None:
+def test_speed_leaves_out_the_rows_of_an_earlier_run() -> None:
     listener, answers = Heard(), predict_rows(CLASSIFIER, ROWS[:BATCH_ROWS], TableScorer())
-    ask(Kept(answers), listener, TableScorer())
+    ask(answers, listener, TableScorer())
     done = [BATCH_ROWS, 2 * BATCH_ROWS, len(ROWS)]
     assert [one.done for one in listener] == done
     assert [one.per_second for one in listener] == [None, BATCH_ROWS / 20, (BATCH_ROWS + 40) / 30]

@@ -114,17 +114,6 @@ def test_null_is_refused_with_row_and_column(uploads: Uploads, written_as: str, 
     assert (refusal.row, refusal.field) == (1, f"{prefix(written_as)}.{column}")
 
 
-def test_label_minus_one_is_no_label_in_a_file_of_two_rows_too(uploads: Uploads, written_as: str) -> None:
-    rows: list[Row] = [("0", "00"), ("0", "-1"), ("1", "00")]
-    limits = ParsingLimits(skips_unlabelled=True)
-
-    dataset = uploads.parse_rows(rows, written_as, limits)
-    assert dataset.examples == (Example(0, "0", "00"), Example(2, "1", "00"))
-    assert dataset.unlabelled == (Example(1, "0", ""),)
-    assert "the label -1 is read as no label" in dataset.warnings
-    assert (uploads.refuse_rows(rows[:2], written_as).row, uploads.refuse_rows(rows[1::-1], written_as).row) == (1, 0)
-
-
 @pytest.mark.parametrize("rows", [[], [("", "")], [("", ""), (" ", "")] * 30, [("one row", "good")]])
 def test_nothing_to_select_from_is_refused_as_empty(uploads: Uploads, written_as: str, rows: list[Row]) -> None:
     refusal = uploads.refuse_rows(rows, written_as)

@@ -37,27 +37,9 @@ VALUES: list[Any] = [
     "x" * 30_000,
     "\0",
     "{",
-    "'",
 ]
-PIECES = [
-    b'"',
-    b"'",
-    b",",
-    b"\t",
-    b"\n",
-    b"\r",
-    b"\\",
-    b"[",
-    b"{",
-    b"}",
-    b"__label__",
-    b"\0",
-    b"\xff",
-    b"- ",
-    b"<",
-    b"@data\n",
-    b": ",
-]
+_MARKS = [b'"', b"'", b",", b"\t", b"\n", b"\r", b"\\", b"[", b"{", b"}", b"\0", b"\xff", b"<"]
+PIECES = [*_MARKS, b"__label__", b"- ", b"@data\n", b": "]
 STRANGERS = ParsingLimits(max_bytes=2**20, max_rows=1_000)
 
 

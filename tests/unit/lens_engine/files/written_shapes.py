@@ -43,7 +43,6 @@ def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", **others: Iterable[
         "xl/_rels/workbook.xml.rels": _relations(
             *(("worksheet", f"worksheets/{name}.xml") for name in names), ("sharedStrings", "sharedStrings.xml")
         ),
-        "xl/styles.xml": f"<styleSheet>{_FORMATS}</styleSheet>",
         "xl/sharedStrings.xml": f"<sst {MAIN}>{''.join(f'<si><t>{escape(one)}</t></si>' for one in strings)}</sst>",
     }
     for name, rows in zip(names, sheets, strict=True):
@@ -53,9 +52,6 @@ def xlsx(*sheets: Sequence[Sequence[str]], hidden: str = "", **others: Iterable[
 
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-_FORMATS = """<numFmts><numFmt numFmtId="164" formatCode="[Red]yyyy-mm-dd hh:mm"/>
-<numFmt numFmtId="165" formatCode="[h]:mm"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
-<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs>"""
 _REL = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 
 
@@ -114,14 +110,6 @@ def arff(rows: Rows) -> bytes:
     return f"% made\n@RELATION rows\n@ATTRIBUTE text string\n@ATTRIBUTE class {{{','.join(LABELS)}}}\n@DATA\n{data}".encode()
 
 
-def flags(rows: Rows) -> bytes:
-    values = ["," + ",".join(str(int(label == one)) for one in LABELS) for _, label in rows]
-    return (
-        f"text,{','.join(LABELS)}\n"
-        + "".join(f'"{text}"{ones}\n' for (text, _), ones in zip(rows, values, strict=True))
-    ).encode()
-
-
 def by_label(rows: Rows) -> dict[str, list[str]]:
     return {label: [text for text, one in rows if one == label] for label in LABELS}
 
@@ -134,7 +122,6 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
     "unquoted commas, label first": lambda rows: (
         "label,text\n" + "".join(f"{label},{text}\n" for text, label in rows)
     ).encode(),
-    "flags": flags,
     "jsonl": write_jsonl,
     "lists a line": lines,
     "json array": lambda rows: array([{"text": text, "label": label} for text, label in rows]),

@@ -3,14 +3,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine import estimate_cost
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import ClassTooSmall, NonFiniteScore, PromptTooLong
+from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.estimate import CountingScorer, measure_pace
 from lens_engine.metering.meter import Meter
@@ -157,17 +156,6 @@ def test_pace_of_several_workers_is_that_of_all_of_them(
     assert both == 2 * alone
 
 
-def count_words(texts: Sequence[str]) -> list[int]:
-    return [len(text.split()) for text in texts]
-
-
-def test_tokens_are_counted_by_the_tokenizer_and_else_by_characters() -> None:
-    texts = ["a warm film", "", "dull"]
-    assert CountingScorer("small", count_words).count_tokens(texts) == [3, 0, 1]
-    assert CountingScorer("small", None).count_tokens(texts) == [3, 0, 1]
-    assert CountingScorer("small", None).count_tokens(["abcde"]) == [2]
-
-
 @pytest.mark.parametrize("known", [TableScorer(), StatesTableScorer()], ids=["labels", "states"])
 def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
     rows = [Example(row, f"a film of part {row}", ("good", "bad")[row % 2]) for row in range(120)]
@@ -178,13 +166,6 @@ def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
     prices, usual = price_run(rows_judged.setup), priced.plans[0].usual_tokens
     assert usual == sum(cost.tokens for cost in prices.values()) - prices[Phase.JUDGE].tokens // 2
     assert priced.plans[0].seconds == usual / 100
-
-
-def test_it_scores_nothing() -> None:
-    scorer = CountingScorer("small", None)
-    for ask in (lambda: scorer.score([], [], []), lambda: scorer.states(None, [], [])):  # type: ignore[arg-type]
-        with pytest.raises(NotImplementedError, match="counts tokens alone"):
-            ask()
 
 
 MakeMeter = Callable[..., Meter]
@@ -212,14 +193,3 @@ def test_chunks_have_every_pair_once_in_order_and_stay_within_their_tokens(
     for chunk, columns in scorer.chunks:
         asked = sum(len(prefix[0].split()) + len(query.split()) for prefix, query in zip(chunk, columns, strict=True))
         assert asked <= CHUNK_TOKENS["cpu"] or len(chunk) == 1
-
-
-def test_pair_with_a_nan_is_named(make_meter: MakeMeter) -> None:
-    class Careless(TableScorer):
-        def score_pairs(self, *asked: Any) -> LabelLogProbs:
-            scores = super().score_pairs(*asked)
-            scores[1] = np.nan
-            return scores
-
-    with pytest.raises(NonFiniteScore, match=r"label word ' no' \(pair 1\)"):
-        make_meter(Careless(), label_spans=SPANS).score_pairs([(), ()], ["a", "b"])

@@ -112,16 +112,6 @@ def test_long_prefix_is_repeated_for_an_eighth_of_its_tokens_at_most(make_meter:
     assert len(scorer.chunks) == 3, "cut by 8,192 tokens there would be 13"
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (1, 0), (0, 0)])
-def test_nothing_to_score_asks_nothing(shape: tuple[int, int], make_meter: MakeMeter) -> None:
-    scorer = TableScorer()
-
-    scores = make_meter(scorer).score(make_prefixes([1] * shape[0]), make_queries([1] * shape[1]))
-
-    assert scores.shape == (*shape, 2)
-    assert scorer.num_pairs == 0
-
-
 def test_reserve_is_not_spent(make_meter: MakeMeter) -> None:
     meter = make_meter(budget=BudgetOptions(max_pairs=100), reserve=Cost(pairs=60))
 
@@ -245,14 +235,6 @@ def test_cancel_is_obeyed_at_the_next_chunk(
     assert scorer.num_calls == heard
 
 
-def test_cancel_goes_before_the_budget(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
-    meter = make_meter(listener=make_listener(stop_after=0), budget=BudgetOptions(max_pairs=1))
-
-    with pytest.raises(Stopped) as stopped:
-        meter.score([()], make_queries([1, 1]))
-    assert stopped.value.reason is StopReason.CANCELLED
-
-
 def test_progress_is_told_after_each_chunk(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
     clock, listener = Clock(), make_listener()
     scorer = TableScorer(before_call=clock.advance(4.0), max_prompt_tokens=100_000)
@@ -300,19 +282,6 @@ def test_states_tell_nothing_of_what_a_cache_has(make_meter: MakeMeter) -> None:
     assert (meter.pace.per_second, meter.pace.time(50)) == (5.0, None)
 
 
-def test_total_grows_with_the_work_when_the_plan_was_too_low(
-    make_meter: MakeMeter, make_listener: Callable[..., object]
-) -> None:
-    listener = make_listener()
-    meter = make_meter(listener=listener, planned=Cost(1, 1))
-
-    meter.score([()], make_queries([2, 2, 2]))
-
-    last = listener.seen[-1]  # type: ignore[attr-defined]
-    assert (last.pairs_done, last.pairs_total) == (3, 3)
-    assert (last.tokens_done, last.tokens_total) == (6, 6)
-
-
 def test_total_and_time_left_end_at_the_budget(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
     clock, listener = Clock(), make_listener()
     scorer = TableScorer(before_call=clock.advance(4.0), max_prompt_tokens=100_000)
@@ -324,22 +293,6 @@ def test_total_and_time_left_end_at_the_budget(make_meter: MakeMeter, make_liste
     [told] = listener.seen  # type: ignore[attr-defined]
     assert (told.pairs_total, told.tokens_total) == (3, 24_030)
     assert told.eta_seconds == 6.0
-
-
-def test_each_segment_is_tokenised_once(make_meter: MakeMeter) -> None:
-    asked = list[str]()
-
-    class Tokenizer(TableScorer):
-        def count_tokens(self, segments: Sequence[str]) -> list[int]:
-            asked.extend(segments)
-            return super().count_tokens(segments)
-
-    meter = make_meter(Tokenizer())
-    meter.lengths.learn(["a b", "c", "a b"])
-
-    assert meter.lengths.count("a b") == 2
-    assert meter.lengths.count("d e f") == 3
-    assert asked == ["a b", "c", "d e f"]
 
 
 def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:

@@ -136,13 +136,6 @@ def test_money_of_earlier_attempts_is_spent(make_meter: MakeMeter) -> None:
         meter.score(make_prefixes(1), QUERIES)
 
 
-def test_model_on_this_machine_has_no_limit(make_meter: MakeMeter) -> None:
-    meter = make_meter(TableScorer())
-    meter.score(make_prefixes(1), QUERIES)
-    assert meter.limits.money.paid == Paid()
-    assert meter.affords(Cost(pairs=10**9, prompt_tokens=10**12))
-
-
 class HalfKnown(PaidTable):
     """Half of the answers are on disk."""
 

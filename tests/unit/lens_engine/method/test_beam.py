@@ -177,16 +177,6 @@ def test_first_beam_shares_at_most_half_of_its_members(seed: int) -> None:
     assert max(len(set(one) & set(other)) for one, other in combinations(initial, 2)) <= 4
 
 
-def test_first_beam_is_filled_with_least_similar_permutations() -> None:
-    neighbourhood = make_neighbourhood(size=12, quotas=(4, 4), beam_width=6)
-
-    initial = neighbourhood.first_permutations(np.random.default_rng(0))
-
-    assert len(initial) == 6
-    assert len({frozenset(permutation) for permutation in initial}) == 6
-    assert max(len(set(one) & set(other)) for one, other in combinations(initial, 2)) > 4
-
-
 def test_first_permutations_have_more_affinity_than_random_ones() -> None:
     neighbourhood = make_neighbourhood(size=80, quotas=(4, 4))
     rng = np.random.default_rng(0)
@@ -196,19 +186,6 @@ def test_first_permutations_have_more_affinity_than_random_ones() -> None:
     random = [rng.choice(80, 8, replace=False).tolist() for _ in range(200)]
     worst = min(neighbourhood.affinity.objective(permutation) for permutation in initial)
     assert worst > max(neighbourhood.affinity.objective(members) for members in random)
-
-
-def test_interrupted_evaluation_leaves_the_old_state() -> None:
-    neighbourhood = make_neighbourhood()
-    state = run_search(neighbourhood, Judge(), iterations=1)[-1]
-    before = dict(state.scores)
-
-    def fail(_: Sequence[Permutation]) -> list[Outcome]:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        run_iteration(state, neighbourhood, fail, np.random.default_rng(0))
-    assert (state.scores, state.iterations_done) == (before, 1)
 
 
 def test_half_of_a_wide_start_is_drawn_at_random() -> None:
@@ -221,16 +198,6 @@ def test_half_of_a_wide_start_is_drawn_at_random() -> None:
     assert first[:6] == optimised.first_permutations(make_generator(0, "initialise"))
     best = max(neighbourhood.affinity.objective(permutation) for permutation in first[6:])
     assert best < neighbourhood.affinity.objective(first[0])
-
-
-def test_best_of_many_first_permutations_are_the_first_beam() -> None:
-    neighbourhood, judge = make_neighbourhood(first_permutations=20), Judge()
-
-    state = run_search(neighbourhood, judge, iterations=0)[0]
-
-    ranked = sorted(judge.asked, key=lambda one: rank_key(one, state.scores[one]))
-    assert len(judge.asked) == 20
-    assert state.beam == tuple(ranked[:4])
 
 
 def test_fewer_first_permutations_than_the_beam_holds_are_refused() -> None:

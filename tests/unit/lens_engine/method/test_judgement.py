@@ -2,11 +2,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
 
 from lens_engine.errors import EndpointError
 from lens_engine.metering.meter import Meter
-from lens_engine.method.judgement import EvaluationRows, Judgement, judge, judge_pairs
+from lens_engine.method.judgement import EvaluationRows, judge_pairs
 from lens_engine.model.limits import mark_floors
 from lens_engine.prompt.chat import ask_for_words
 from lens_engine.prompt.template import Task
@@ -15,31 +14,6 @@ from lens_engine.types import Example
 
 GOLD = np.array([0, 1, 1, 0])
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
-
-
-def make_judgement(probabilities: np.ndarray = PROBABILITIES) -> Judgement:
-    return Judgement(np.log(probabilities), GOLD)
-
-
-def test_macro_f1_is_over_the_labels_of_the_rows() -> None:
-    assert make_judgement().macro_f1 == pytest.approx(f1_score(GOLD, [0, 1, 0, 0], average="macro"))
-
-
-def test_equal_scores_predict_the_first_label() -> None:
-    even = np.full((4, 2), 0.5, dtype=np.float32)
-
-    assert make_judgement(even).predictions.tolist() == [0, 0, 0, 0]
-
-
-def test_judging_asks_for_each_row(task: Task, make_meter: Callable[..., Meter]) -> None:
-    scorer = TableScorer()
-    rows = EvaluationRows(task, (Example(0, "a", "positive"), Example(1, "b", "negative"), Example(2, "c", "positive")))
-
-    judgements = judge(make_meter(scorer), [(), ("x\n",)], rows)
-
-    assert [judgement.label_log_probs.shape for judgement in judgements] == [(3, 2), (3, 2)]
-    assert judgements[0].gold.tolist() == [1, 0, 1]
-    assert scorer.num_pairs == 2 * 3
 
 
 def test_judging_asks_for_each_row_after_its_own_prefix(task: Task, make_meter: Callable[..., Meter]) -> None:

@@ -38,25 +38,6 @@ def test_constant_bias_does_not_change_the_score_for_probabilities() -> None:
     assert after.margin == pytest.approx(before.margin, abs=1e-5)
 
 
-def test_constant_bias_lowers_the_score_for_the_prompt() -> None:
-    before, after = PromptObjective().scores(
-        [make_judgement(1.0), make_judgement(1.0, bias=(8.0, -3.0, 0.5))], is_final=True
-    )
-
-    assert after.correct == ROWS // LABELS < before.correct
-    assert after.margin == Score.of(make_judgement(1.0, bias=(8.0, -3.0, 0.5))).margin
-
-
-def test_label_biases_take_a_constant_bias_out() -> None:
-    plain, biased = make_judgement(1.0), make_judgement(1.0, bias=(8.0, -3.0, 0.5))
-
-    one, other = (item.label_log_probs + find_label_biases(item) for item in (plain, biased))
-
-    np.testing.assert_allclose(
-        other - other.mean(axis=1, keepdims=True), one - one.mean(axis=1, keepdims=True), atol=1e-5
-    )
-
-
 @pytest.mark.parametrize("strength", [0.5, 4.0, 30.0])
 def test_label_biases_give_each_label_its_share_of_the_probability(strength: float) -> None:
     gold = np.repeat(np.arange(LABELS), (600, 250, 50))
@@ -124,15 +105,6 @@ def test_score_on_all_rows_depends_on_its_own_judgement() -> None:
     assert BIASED.scores([*others, own], is_final=True)[2:] == alone
 
 
-def test_estimate_from_few_rows_is_shrunk_to_the_mean_of_all() -> None:
-    own, other = make_judgement(1.0), make_judgement(1.0, seed=5, bias=(6.0, 0.0, -6.0))
-
-    alone = BIASED.scores([own], is_final=False)
-    beside = BIASED.scores([own, other], is_final=False)
-
-    assert beside[0] != alone[0]
-
-
 def test_shrinking_leaves_a_part_of_a_bias_that_others_lack() -> None:
     """With as many rows as the prior weighs, half of the difference of two means is left in each."""
     gold = np.arange(10) % 2
@@ -146,16 +118,6 @@ def test_shrinking_leaves_a_part_of_a_bias_that_others_lack() -> None:
     assert [score.log_loss for score in scores] == pytest.approx(expected, abs=1e-6)
 
 
-def test_bias_common_to_all_is_taken_out_of_few_rows() -> None:
-    plain = [make_judgement(1.0, seed=seed) for seed in range(3)]
-    biased = [make_judgement(1.0, seed=seed, bias=(5.0, -5.0, 1.0)) for seed in range(3)]
-
-    before, after = (BIASED.scores(one, is_final=False) for one in (plain, biased))
-
-    assert [score.correct for score in after] == [score.correct for score in before]
-    assert [score.log_loss for score in after] == pytest.approx([score.log_loss for score in before], abs=1e-6)
-
-
 def test_labels_count_by_their_share_of_the_rows() -> None:
     gold = np.array([0] * 9 + [1])
     knows_nothing = Judgement(np.full((10, 2), -2.0, dtype=np.float32), gold)
@@ -163,10 +125,6 @@ def test_labels_count_by_their_share_of_the_rows() -> None:
     score = ProbabilitiesObjective.of(gold, 2).scores([knows_nothing], is_final=True)[0]
 
     assert score.correct == 9  # the more frequent label
-
-
-def test_nothing_to_rank_gives_no_scores() -> None:
-    assert BIASED.scores([], is_final=False) == []
 
 
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
@@ -198,10 +156,6 @@ def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
 
     shuffled = [ranked[place] for place in (3, 0, 4, 2, 1)]
     assert sorted(shuffled, key=lambda pair: rank_key(*pair)) == ranked
-
-
-def test_scores_of_different_sizes_rank_by_share() -> None:
-    assert rank_key((0,), Score(3, 4, 0.0)) < rank_key((0,), Score(7, 10, 0.0))
 
 
 def test_macro_f1_ranks_if_it_is_the_objective() -> None:

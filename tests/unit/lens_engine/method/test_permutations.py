@@ -1,11 +1,8 @@
-import time
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.method.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
@@ -23,13 +20,6 @@ def test_drawn_members_fill_the_quotas_without_repetition() -> None:
         assert Counter(int(GROUPS[member]) for member in drawn) == {0: 3, 1: 1}
         assert len(set(drawn)) == 4
         assert all(type(member) is int for member in drawn)
-
-
-def test_every_member_and_every_first_place_comes_up() -> None:
-    drawn = [draw_permutation(GROUPS, (2, 1), np.random.default_rng(seed)) for seed in range(200)]
-
-    assert {member for permutation in drawn for member in permutation} == set(range(7))
-    assert {int(GROUPS[permutation[0]]) for permutation in drawn} == {0, 1}
 
 
 def test_swap_exchanges_any_two_places_and_no_others() -> None:
@@ -79,37 +69,9 @@ def test_unbalanced_permutations_have_any_labels(
     assert len(shares) >= 4
 
 
-def keep_apart_naively(ranked: list[Permutation], most: int, most_shared: int, least: int) -> list[Permutation]:
-    def shares(members: Permutation) -> int:
-        return max((len(set(members) & set(other)) for other in chosen), default=0)
-
-    chosen = list[Permutation]()
-    for members in ranked:
-        if len(chosen) < most and shares(members) <= most_shared:
-            chosen.append(members)
-    while len(chosen) < min(least, len(ranked)):
-        chosen.append(min((members for members in ranked if members not in chosen), key=shares))
-    return chosen
-
-
-@given(
-    ranked=st.lists(st.permutations(range(9)).map(lambda order: tuple(order[:3])), max_size=30, unique=True),
-    most=st.integers(0, 8),
-    most_shared=st.integers(0, 3),
-    least=st.integers(0, 32),
-)
-def test_permutations_are_kept_apart_as_by_the_naive_loop(
-    ranked: list[Permutation], most: int, most_shared: int, least: int
-) -> None:
-    assert keep_apart(ranked, most, most_shared, least) == keep_apart_naively(ranked, most, most_shared, least)
-
-
-def test_many_permutations_are_kept_apart_within_seconds() -> None:
-    rng = np.random.default_rng(0)
-    ranked = [tuple(rng.permutation(20)[:8].tolist()) for _ in range(3_000)]
-
-    started = time.monotonic()
-    kept = keep_apart(ranked, 24, most_shared=2, least=256)
-
-    assert len(kept) == 256
-    assert time.monotonic() - started < 20, "cubic in the number kept, this took minutes"
+def test_permutations_are_kept_apart_and_the_least_alike_fill_up() -> None:
+    ranked = [(0, 1, 2), (0, 1, 3), (4, 5, 6), (0, 4, 7)]
+    found = [keep_apart(ranked, number, 1) for number in (0, 1, 2, 3, 9)]
+    kept = [(0, 1, 2), (4, 5, 6), (0, 4, 7), (0, 1, 3)]
+    assert found == [[], kept[:1], kept[:2], kept[:3], kept]
+    assert keep_apart(ranked, 3, 0) == kept[:3]

@@ -9,7 +9,6 @@ from lens_engine.prompt.template import Task
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 
@@ -102,18 +101,6 @@ def test_template_that_leaves_no_room_is_refused(
     with pytest.raises(PromptTooLong, match="even without its text") as refusal:
         fit(make_problem(), 15)
     assert refusal.value.field == "template"
-
-
-def test_run_with_long_texts_reports_what_was_done_to_them(
-    make_problem: Callable[..., Problem], make_config: MakeConfig
-) -> None:
-    problem = make_problem(range(0, 240, 17))
-
-    result = select_support_examples(problem, TableScorer(max_prompt_tokens=60), make_config())
-
-    assert result.counts.trimmed_too_long == result.truncated_prompts == 15
-    assert any(warning.startswith("15 ") for warning in result.warnings)
-    assert not result.partial
 
 
 def test_text_far_longer_than_the_rest_does_not_hold_a_run_though_it_fits(

@@ -247,26 +247,6 @@ def make_rows(labels: str = "ab", **sizes: int) -> DealtRows:
     )
 
 
-@pytest.mark.parametrize("total", [0, 3, 7])
-def test_judging_rows_are_taken_even_beyond_the_total(total: int) -> None:
-    rows = make_rows(judging=8, search=6, rest=4, test=4)
-    assert pick_fit_rows(rows, (), total) == rows.judging
-
-
-def test_rows_beyond_the_judging_ones_keep_the_shares_of_labels() -> None:
-    rows = make_rows(labels="aaab", judging=8, search=80, rest=40)
-
-    others = pick_fit_rows(rows, (), 68)[8:]
-
-    assert Counter(example.label for example in others) == {"a": 45, "b": 15}
-
-
-def test_rare_label_is_not_left_out() -> None:
-    rows = make_rows(labels="a" * 29 + "b", judging=2, rest=60)
-
-    assert "b" in {example.label for example in pick_fit_rows(rows, (), 6)}
-
-
 @given(
     sizes=st.fixed_dictionaries({name: st.integers(0, 12) for name in PARTS}),
     labels=st.sampled_from(["ab", "aaab", "abcde"]),

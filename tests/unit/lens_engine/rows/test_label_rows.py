@@ -128,15 +128,6 @@ def test_spelling_is_read_as_the_label_of_the_verbalizer(desk: Task, make_config
     assert replace(rows, warnings=(), notes=()) == replace(plain, warnings=(), notes=())
 
 
-def test_repeated_spaces_and_folded_letters_are_one_label(
-    make_task: Callable[..., Task], make_config: MakeConfig
-) -> None:
-    task = make_task("große freude", "delivery")
-    renamed = {row: "GROSSE  Freude" if row % 4 else "große freude" for row in range(0, 240, 2)}
-
-    assert set(count_used(deal_rows(Problem(task, make_rows(renamed)), make_config()))) == set(task.labels)
-
-
 def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, make_config: MakeConfig) -> None:
     odd = dict.fromkeys(range(0, 20, 2), "Café") | dict.fromkeys((40, 42), "café ") | {3: "Delivery"}
 
@@ -148,14 +139,6 @@ def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, m
         "1 test row has another spelling of a label and is read so: 'DELIVERY' (1) as 'delivery' "
         "(to keep them apart, set options.labels.join_spellings to false)",
     )
-
-
-def test_texts_with_two_spellings_of_one_label_have_one_label(desk: Task, make_config: MakeConfig) -> None:
-    again = Example(500, "text 4", "CAFÉ")
-
-    rows = deal_rows(Problem(desk, [*make_rows({}), again]), make_config())
-
-    assert (rows.duplicates_dropped, rows.conflicting_texts) == (1, 0)
 
 
 def test_spellings_are_kept_apart_where_the_option_says_so(make_config: MakeConfig) -> None:

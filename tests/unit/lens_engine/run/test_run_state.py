@@ -92,46 +92,12 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: Prepar
     assert (again.pairs_from_cache, again.refused) == (7, 1)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=8,
-)
-
-
 def make_checkpoint(step: int = 3) -> Checkpoint:
     arrays = {"survivors": np.arange(5), "contributions": np.linspace(0, 1, 10).reshape(5, 2)}
     return Checkpoint("print", Phase.SEARCH, step, "float32", {"spent": [1, 2, 0.5]}, arrays)
 
 
 DATA = make_checkpoint().to_bytes()
-
-
-@settings(deadline=None)
-@given(values=st.dictionaries(st.text(max_size=6), JSON, max_size=4), phase=st.sampled_from(Phase))
-def test_values_come_back_as_they_were(values: dict[str, object], phase: Phase) -> None:
-    checkpoint = Checkpoint("f" * 64, phase, 7, "bfloat16", values)
-
-    assert Checkpoint.from_bytes(checkpoint.to_bytes()) == checkpoint
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.arange(4),
-        np.empty((3, 0)),
-        np.array([[1.5, -0.0]]),
-        np.array([True]),
-        np.array([1 / 3], dtype=np.float32),
-        np.array([2**62]),
-    ],
-)
-def test_arrays_come_back_bit_by_bit(array: np.ndarray) -> None:
-    found = Checkpoint.from_bytes(Checkpoint("f", Phase.FILTER, 1, "float32", {}, {"found": array}).to_bytes())
-
-    assert found.arrays["found"].dtype == array.dtype
-    assert found.arrays["found"].shape == array.shape
-    assert found.arrays["found"].tobytes() == array.tobytes()
 
 
 @settings(deadline=None)
@@ -142,12 +108,6 @@ def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
 
     with pytest.raises(CheckpointDamaged, match="start the run afresh"):
         Checkpoint.from_bytes(bytes(damaged))
-
-
-@given(length=st.integers(0, len(DATA) - 1))
-def test_any_torn_end_is_noticed(length: int) -> None:
-    with pytest.raises(CheckpointDamaged):
-        Checkpoint.from_bytes(DATA[:length])
 
 
 @pytest.mark.parametrize(
@@ -237,17 +197,3 @@ def test_probabilities_of_the_answers_give_the_calibration_error(result: Selecti
         check(answer.test, told.gold, answers, shares)
     assert result.classifier is not None
     check(result.classifier.quality, told.gold, told.classifier, told.classifier_probabilities)
-
-
-def test_few_rows_are_all_judged_and_tell_what_to_expect(
-    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
-) -> None:
-    result = select_support_examples(make_planted_problem(40), make_planted_scorer(), make_config())
-
-    answers = result.answers.support_examples[0]
-    assert (result.counts.search, result.counts.judging, result.answers.is_test) == (0, 40, False)
-    assert answers is not None
-    assert {row for row, one in zip(result.answers.rows, answers, strict=True) if one is None} == set(result.rows)
-    assert all(one.info_score is None and one.effects is None for one in result.examples)
-    assert result.expected is not None
-    assert len({one.name for one in result.contenders if one.use == "prompt"}) == 1 + 8

@@ -3,17 +3,13 @@
 import re
 from collections.abc import Callable
 from io import StringIO
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from lens_cli.views.result import show_result
-from lens_engine.config import SelectionConfig
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult, Verdict
-from lens_engine.rows.problem import Problem
-from lens_engine.run.pipeline import select_support_examples
 from lens_engine.show.asked import RunRequest
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.report import ResultView
@@ -31,22 +27,6 @@ def test_repr_has_five_lines() -> None:
         "digest feed",
     ]
     assert str(make_result()) == repr(make_result())
-
-
-@pytest.mark.parametrize("use", ["prompt", "probabilities"])
-def test_repr_of_a_real_result_has_five_short_lines(
-    use: str,
-    make_planted_problem: Callable[..., Problem],
-    make_planted_scorer: Callable[..., Any],
-    make_config: Callable[..., SelectionConfig],
-) -> None:
-    config = make_config(search={"iterations": 1}, classifier={"kind": "auto"}, use=use)
-    result = select_support_examples(make_planted_problem(), make_planted_scorer(), config, progress=False)
-
-    lines = repr(result).splitlines()
-
-    assert len(lines) == 5
-    assert max(map(len, lines)) < 400
 
 
 def test_repr_of_a_result_without_classifier_and_examples_says_so() -> None:

@@ -1,13 +1,8 @@
 """Support examples and contenders, as tables of strings and bars."""
 
-import re
-
 import numpy as np
-import pytest
 
-from lens_engine.classifier.classifier import Predictions
 from lens_engine.classifier.quality import AnsweredShare, measure_quality
-from lens_engine.prompt.wording import shorten
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
@@ -98,11 +93,6 @@ def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
     assert "always the most frequent label: 75 %" in table.caption
 
 
-def test_equal_probabilities_have_no_table_of_shares() -> None:
-    quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
-    assert tabulate_shares("classifier", quality, "100 rows") is None
-
-
 TABLE = Table(
     title="Costs & <more>",
     header=("phase", "to\nkens"),
@@ -125,10 +115,6 @@ def test_text_stands_in_columns_words_left_and_figures_right() -> None:
     ]
 
 
-def test_table_without_rows_has_its_header() -> None:
-    assert Table("None", ("", "n"), ()).as_text().splitlines() == ["None", "    n"]
-
-
 def test_html_escapes_every_string_and_marks_a_row() -> None:
     page = write_fragment(TABLE, "<i>")
     assert "<b>" not in page
@@ -136,19 +122,3 @@ def test_html_escapes_every_string_and_marks_a_row() -> None:
     assert page.count('class="chosen"') == 1
     assert "<tfoot>" in page
     assert "<p>&lt;i&gt;</p>" in page
-
-
-def test_notebook_shows_the_first_predictions_escaped() -> None:
-    many = Predictions(("<b>",) * 30, np.tile([0.25, 0.75], (30, 1)), ("warm", "<b>"))
-    page = many._repr_html_()
-    assert page is not None
-    assert re.findall(r'<tr>\s*<th scope="row">(\d+)</th>', page) == [str(number) for number in range(1, 21)]
-    assert "<b>" not in page
-    assert "the first 20 of 30" in page
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"), [("a\n  b", "a b"), ("x" * 72, "x" * 72), ("x" * 73, "x" * 71 + "…"), ("", "")]
-)
-def test_long_text_is_cut_and_has_one_line(text: str, shown: str) -> None:
-    assert shorten(text, 72) == shown

@@ -1,7 +1,6 @@
 """Chat APIs that refuse a form of asking, or some texts for their content, over real HTTP."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,13 @@ from lens_engine.metering.progress import SilentListener
 from lens_engine.model.limits import REFUSED, find_rows
 from lens_engine.model.servers.address import AnswerKind, Endpoint
 from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.prompt.chat import read_turns
 from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.state import MemoryCheckpointStore
-from lens_engine.show.exports import export_support_examples
 from lens_engine.types import Example, StopReason
-from tests.endpoints.chat_double import DATED, MODEL, WORDS, ChatDouble, HashChat
+from tests.endpoints.chat_double import DATED, MODEL, WORDS, ChatDouble
 from tests.endpoints.serving import serving
-from tests.slow.lens_engine.model.servers.test_chat_server import EXAMPLES, TASK, TEXTS, asking, fit, score
+from tests.slow.lens_engine.model.servers.test_chat_server import TASK, TEXTS, asking, fit, score
 
 CONFIG = SelectionConfig.model_validate(
     {
@@ -48,64 +45,6 @@ def say(status: int, message: str, **more: str) -> JSONResponse:
     return JSONResponse({"error": {"message": message, **more}}, status)
 
 
-def without_system(status: int, message: str) -> Callable[[dict[str, Any]], Response | None]:
-    def refuse(body: dict[str, Any]) -> Response | None:
-        roles = [one["role"] for one in body["messages"]]
-        alternate = roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
-        return None if alternate else say(status, message)
-
-    return refuse
-
-
-def top_of(most: int) -> Callable[[dict[str, Any]], Response | None]:
-    def refuse(body: dict[str, Any]) -> Response | None:
-        return say(400, f"top_logprobs must be between 0 and {most}") if body.get("top_logprobs", 0) > most else None
-
-    return refuse
-
-
-@pytest.mark.parametrize("answers", ["probabilities", "sampled"])
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (400, "System role not supported"),
-        (422, "messages.0.role: Input should be 'user' or 'assistant'"),
-        (500, "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/..."),
-    ],
-)
-def test_system_message_begins_the_first_turn_where_it_is_refused(status: int, message: str, answers: str) -> None:
-    with asking(ChatDouble(), answers=answers) as usual:
-        revision = usual.identity.revision
-    double = ChatDouble(refuse=without_system(status, message))
-    with asking(double, answers=answers) as scorer:
-        task = fit(scorer)
-        for demonstrations in (0, 2):
-            score(scorer, task, demonstrations)
-            prefix = "".join(task.render_prefix(EXAMPLES[:demonstrations]))
-            turns = read_turns(task.join_prompt(prefix, TEXTS[-1]))
-            assert turns in [one["messages"] for one in double.bodies]
-            assert (turns[0]["role"], turns[0]["content"].split("\n\n")[0]) == ("user", task.system)
-        assert sum(one["messages"][0]["role"] == "system" for one in double.bodies) == 1
-        assert "system message in the first turn" in scorer.surroundings
-        assert "system message in the first turn" in str(scorer.identity.executor_note)
-        assert scorer.identity.revision != revision
-
-
-def test_api_that_lists_five_tokens_is_asked_for_five() -> None:
-    double = ChatDouble(refuse=top_of(5))
-    with asking(double) as scorer:
-        task = fit(scorer)
-        found = score(scorer, task)
-        assert "reads the 5 most probable tokens, 1" in scorer.surroundings
-    assert double.bodies[-1]["top_logprobs"] == 5
-    for row, text in zip(found, TEXTS, strict=True):
-        model = HashChat()(read_turns(task.join_prompt("".join(task.render_prefix(EXAMPLES[:2])), text)))
-        top = dict(sorted(model.items(), key=lambda one: -one[1])[:5])
-        own = {word: [value for token, value in top.items() if token.strip() == word] for word in WORDS}
-        right = [np.logaddexp.reduce(own[word] or [min(top.values())]) for word in WORDS]
-        assert row == pytest.approx(right, abs=1e-5)
-
-
 @pytest.mark.parametrize(
     ("message", "said"),
     [
@@ -113,13 +52,22 @@ def test_api_that_lists_five_tokens_is_asked_for_five() -> None:
         ("'max_tokens' is too large: 1. The context length is 1", r"status 400 \(it said: .*'max_tokens' is too large"),
         ("Unsupported parameter: 'max_tokens' is not supported", "status 400; .*max_completion_tokens = 24"),
         ("'temperature' does not support 0 with this model", 'status 400; .*{"temperature": null}'),
+        ("top_logprobs must be between 0 and 5", "status 400; .*extra = { top_logprobs = 5 }"),
+        ("System role not supported", "status 400; it takes no system message"),
     ],
 )
-def test_request_that_is_refused_in_every_form_ends_with_the_first_reason(message: str, said: str) -> None:
+def test_form_that_is_refused_ends_with_what_helps(message: str, said: str) -> None:
     double = ChatDouble(refuse=lambda _: say(400, message))
     with pytest.raises(EndpointError, match=said), asking(double):
         pass
-    assert len(double.bodies) == 4
+    assert len(double.bodies) < 20  # none is asked again
+
+
+def test_fault_of_a_chat_template_is_not_asked_again() -> None:
+    double = ChatDouble(refuse=lambda _: say(500, "Jinja Exception: Conversation roles must alternate user/assistant"))
+    with pytest.raises(EndpointError, match="it takes no system message"), asking(double):
+        pass
+    assert len(double.bodies) < 20
 
 
 def end_as(reason: str, content: str = "") -> Callable[[], Response]:
@@ -262,17 +210,3 @@ def test_run_says_how_many_thoughts_did_not_end() -> None:
     unfinished, judged = (int(word) for word in said.split() if word.isdigit())
     assert 0 < unfinished < judged
     assert "raise max_completion_tokens" in said
-
-
-def test_export_has_the_turns_of_a_server_without_system_messages() -> None:
-    with serving(ChatDouble(refuse=without_system(400, "System role not supported"))) as double:
-        result = select(double)
-        assert result.task.chat is not None
-        assert result.task.chat.system_in_turn
-        assert "At the head of the first turn: " in result.summary()
-        scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), answer_bytes=None)
-        classifier_of_prompt(result).predict(["a new text"], scorer)
-        scorer.close()
-    exported: Sequence[dict[str, str]] = json.loads(export_support_examples(result, "openai-chat"))["messages"]
-    sent = json.loads(json.dumps(exported).replace("{text}", "a new text"))
-    assert double.bodies[-1]["messages"] == sent == list(result.render("a new text").turns or ())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.errors import EndpointError, InvalidConfig, InvalidVerbalizer
+from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.model.limits import find_floors
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.open_endpoint import open_endpoint
@@ -189,7 +189,10 @@ def test_tokens_are_estimated_by_bytes_and_turns() -> None:
         ({}, {"temperature": 0, "max_tokens": 1}),
         ({"temperature": None, "max_tokens": None}, {}),
         ({"temperature": 1, "max_tokens": 8, "seed": 3}, {"temperature": 1, "max_tokens": 8, "seed": 3}),
-        ({"max_completion_tokens": 16}, {"temperature": 0, "max_completion_tokens": 16}),
+        (
+            {"max_completion_tokens": 16, "top_logprobs": 5},
+            {"temperature": 0, "max_completion_tokens": 16, "top_logprobs": 5},
+        ),
     ],
 )
 def test_server_gets_the_fields_that_the_result_tells(extra: dict[str, Any], fields: dict[str, Any]) -> None:
@@ -197,13 +200,8 @@ def test_server_gets_the_fields_that_the_result_tells(extra: dict[str, Any], fie
     with asking(double, extra=extra) as scorer:
         form = fit(scorer).chat
     sent = [(name, value) for name, value in double.bodies[-1].items() if name not in ("model", "messages")]
-    assert dict(sent) == {"logprobs": True, "top_logprobs": 20, **fields}
+    assert dict(sent) == {"logprobs": True, "top_logprobs": 20} | fields
     assert form.fields == extra
-
-
-def test_chat_is_not_compared_with_weights() -> None:
-    with serving(ChatDouble()) as double, pytest.raises(InvalidConfig, match="not compared with weights"):
-        open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL, weights="x"), answer_bytes=None)
 
 
 def test_label_words_of_equal_letters_are_refused() -> None:

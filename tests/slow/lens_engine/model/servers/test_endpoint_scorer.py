@@ -83,20 +83,6 @@ def test_blocks_are_under_way_together_and_come_back_in_order(connect: Connect, 
         assert scores[0, 0, 1] == pytest.approx(HashBehind().score(block.prefixes[0], block.queries[0], "y"))
 
 
-@pytest.mark.parametrize("remembers", [True, False])
-def test_equal_prompts_under_way_together_are_asked_for_once(remembers: bool, connect: Connect, double: Double) -> None:
-    scorer = connect(remembers=remembers)
-    sent = len(double.prompts)
-    double.seconds = 0.05
-    blocks = [Block((*PREFIXES, PREFIXES[1]), (*QUERIES[:3], QUERIES[0])), Block((PREFIXES[1],), tuple(QUERIES[:5]))]
-    first, second = scorer.score_blocks(blocks, SPANS)
-    asked = double.prompts[sent:]
-    assert len(asked) == len(set(asked))
-    assert np.array_equal(first, expected()[np.ix_([0, 1, 1], [0, 1, 2, 0])])
-    assert np.array_equal(second, expected()[1:, :5])
-    assert scorer.pairs_found == 12 + 5 - (6 + 2)
-
-
 def test_a_stop_ends_within_a_second_and_keeps_what_was_answered(connect: Connect, double: Double) -> None:
     scorer = connect(most_requests=4)
     double.seconds = 0.3

@@ -22,6 +22,7 @@ from lens_engine.run.estimator import LensClassifier
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import estimate_cost
 from lens_engine.run.state import Checkpoint, CheckpointStore, MemoryCheckpointStore
+from lens_engine.show.estimate import describe_estimate
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
@@ -177,8 +178,9 @@ def test_estimate_is_an_upper_bound_and_says_what_it_cost(
     assert estimate.usd is not None
     assert estimate.sample.usd < 0.2 * usd_of(whole)
     assert usd_of(whole) <= estimate.usd < 3 * usd_of(whole)
-    assert f"{estimate.sample.requests} requests and cost" in estimate._repr_html_()
-    assert "at 0.0500 USD (budget.max_cost)" in estimate._repr_html_()
+    told = " ".join(describe_estimate(estimate))
+    assert f"{estimate.sample.requests} requests and cost" in told
+    assert "at 0.0500 USD (budget.max_cost)" in told
     assert 0 < sample <= 32 * 16
     second = estimate_cost(PROBLEM, scorer, config)
     assert second.seconds is not None, "other prompts are measured where answers are on disk"

@@ -15,7 +15,7 @@ from lens_engine.model.local.executor_choice import disagreement, make_check_wor
 from lens_engine.model.local.executors import PackedExecutor, PlainExecutor, TokenCounters
 from lens_engine.model.local.executors.layout import PackedExecutionError
 from lens_engine.model.local.load import load_scorer
-from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
+from tests.tiny_models import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]

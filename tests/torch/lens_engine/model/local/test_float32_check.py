@@ -14,7 +14,7 @@ from lens_engine.errors import OutOfMemory
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.memory import has_room_in_float32
 from lens_engine.model.local.model_files import count_weights
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 

@@ -18,7 +18,7 @@ from lens_engine.model.local.executor_choice import choose_executor
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL, resolve_model
 from lens_engine.opening import check_choice
-from lens_engine.testing import tiny_causal_lm
+from tests.tiny_models import tiny_causal_lm
 
 WEIGHTS = "model.safetensors"
 
@@ -172,13 +172,6 @@ def test_repository_with_code_of_its_own_is_refused(tmp_path: Path, file: str, f
 def test_unknown_reference_is_refused_listing_what_there_is(reference: str) -> None:
     with pytest.raises(UnknownModel, match="smollm2-135m-instruct"):
         resolve_model(reference)
-
-
-def test_model_that_a_vendor_hosts_is_named_as_the_library_takes_it() -> None:
-    with pytest.raises(UnknownModel) as refusal:
-        resolve_model("openai:gpt-4.1-mini")
-    served = "model=openai-chat:gpt-4.1-mini@https://api.openai.com/v1, key_variable=OPENAI_API_KEY (docs/servers.md)."
-    assert str(refusal.value).endswith(f"A hosted model is asked through its API: {served}")
 
 
 def test_hub_id_that_is_not_cached_is_unknown_offline() -> None:

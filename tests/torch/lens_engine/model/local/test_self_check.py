@@ -24,8 +24,8 @@ from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.torch_choices import choose_dtype
 from lens_engine.opening import LanguageModel, open_model
 from lens_engine.prompt.template import Task
-from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
+from tests.tiny_models import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
 HALF, WIDE = torch.float16, torch.bfloat16
 EXACT: LabelLogProbs = np.array([[[-1.0, -2.0]]], np.float32)

@@ -17,7 +17,7 @@ from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.model.limits import NO_LABEL, UNFINISHED, find_rows
 from lens_engine.model.servers import scorer as endpoint_scorer
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.chat import find_said
+from lens_engine.model.servers.chat_answers import find_said
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS
 from lens_engine.model.servers.open_endpoint import open_endpoint
 from lens_engine.model.servers.scorer import EndpointScorer

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.errors import BudgetSpent, InvalidConfig, InvalidVerbalizer
-from lens_engine.model.servers.address import Endpoint, read_endpoints
-from lens_engine.model.servers.chat import find_answers, list_probes
+from lens_engine.model.servers.address import KINDS, Endpoint, read_endpoints
+from lens_engine.model.servers.chat_answers import find_answers, list_probes
+from lens_engine.model.servers.open_endpoint import SERVER_KINDS
 from lens_engine.model.servers.refusal import clean_words, read_name
 from lens_engine.model.spending import Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
@@ -216,7 +217,7 @@ def test_refusal_names_the_file(name: str, content: bytes | None, said: str, tmp
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
-        ("openai-chat", {"extra": {"top_logprobs": 1}}, "extra has top_logprobs, which Lens sets itself"),
+        ("openai-chat", {"extra": {"logprobs": False}}, "extra has logprobs, which Lens sets itself"),
         ("openai-chat", {"extra": {"api_key": "sk-1"}}, "extra has api_key, and a result shows extra"),
         ("openai-chat", {"extra": {"x": [{"Authorization": "sk-1"}]}}, "extra has Authorization, and a result"),
         ("openai-chat", {"extra": {"x": float("nan")}}, "extra is no JSON object"),
@@ -310,6 +311,10 @@ def test_bill_has_each_read_of_label_words_of_several_tokens(connect: Connect) -
     assert (bill.requests, bill.tokens + leading) == (paid.requests, paid.tokens)
     assert bill.usd == pytest.approx(paid.usd - leading * 2.0 / 1e6)
     assert scorer.spending.ahead == pytest.approx(0)
+
+
+def test_every_kind_of_server_is_known() -> None:
+    assert SERVER_KINDS.keys() == {*KINDS}
 
 
 def test_model_on_this_machine_pays_nothing() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lens_engine.model.local.executors.layout import PackedExecutionError, packed_attention, refuse_unknown
 from lens_engine.model.local.executors.rows import float32_logits, project
 from lens_engine.model.local.executors.varlen import attend, attend_portable, merge_into
-from lens_engine.testing import TinyCausalLM, tiny_causal_lm
+from tests.tiny_models import TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]

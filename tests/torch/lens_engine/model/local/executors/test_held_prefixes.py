@@ -10,7 +10,7 @@ from torch import Tensor
 from lens_engine.model.local.executors.in_turn import KeyValues
 from lens_engine.model.local.executors.layout import HeldPrefixes
 from lens_engine.model.local.scorer import CausalLMScorer
-from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+from tests.tiny_models import TinyArchitecture, tiny_causal_lm
 
 LONG = tuple(f"Number {index} of a row of films, none of them short. It was great.\n" for index in range(6))
 PREFIXES = [LONG, ("a fine film. It was great.\n",), LONG[::-1], ()]

@@ -25,7 +25,7 @@ from lens_engine.model.local.executors.varlen import (
     choose_kernel,
     takes_heads,
 )
-from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+from tests.tiny_models import TinyArchitecture, tiny_causal_lm
 
 CPU = torch.device("cpu")
 ONE_TOKEN = build_label_trie(("a", "b"), ((5,), (6,)))
