@@ -9,7 +9,6 @@ from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_accuracy, measure_figures
 from lens_engine.config import Use
-from lens_engine.method.setup import Findings
 from lens_engine.model.limits import pick_answers
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.record import TaskRecord
@@ -29,10 +28,10 @@ from lens_engine.result import (
 )
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.choices import Found
+from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, count_rows
 from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
-from lens_engine.run.state import RunState
 from lens_engine.run.table import Line
 from lens_engine.show.verdict import say_prompt, say_verdict
 from lens_engine.types import FloatArray, StopReason
@@ -74,7 +73,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         opening_tokens=sum(map(meter.lengths.count, task.opening)),
         truncated_prompts=setup.rows.trimmed_too_long,
         counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
-        cost=_show_cost(prepared, state, found.findings),
+        cost=_show_cost(prepared, found),
         warnings=(),
         provenance=_describe_provenance(prepared),
     )
@@ -288,17 +287,27 @@ class _Report:
         return tuple(answers), tuple(confidences)
 
 
-def _show_cost(prepared: PreparedRun, state: RunState, findings: Findings) -> Spending:
-    meter = prepared.meter
+def _show_cost(prepared: PreparedRun, found: Found) -> Spending:
+    meter, state = prepared.meter, found.state
     return Spending(
         pairs=state.spent.pairs,
         tokens=state.spent.tokens,
         seconds=meter.limits.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_judged=findings.num_judged,
+        pairs_saved=_count_saved(found),
+        permutations_judged=found.findings.num_judged,
         token_budget=meter.scorer.identity.token_budget,
         paid=Payment.of(state.paid, meter.scorer),
     )
+
+
+def _count_saved(found: Found) -> int:
+    """Pairs of the whole judging that were not asked, because their prompts could hardly win."""
+    judging, proposals, num_rows = found.state.judging, found.choices.proposals, len(found.setup.rows.judging)
+    if judging is None or judging.rungs_done < len(plan_rungs_of_judging(num_rows, len(proposals))):
+        return 0
+    most = price_judging(found.setup, proposals).pairs
+    return max(most - sum(map(len, judging.cells.values())), 0)
 
 
 def _describe_provenance(prepared: PreparedRun) -> Provenance:

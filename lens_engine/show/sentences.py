@@ -94,9 +94,11 @@ def describe_cost(result: SelectionResult) -> str:
     device = origin.device_name or origin.device
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
     sets = f", {cost.permutations_judged:,} sets of examples" * (cost.permutations_judged > 0)
+    saved = show_count(cost.pairs_saved, "pair")
+    early = f" {saved} less, because prompts that could hardly win were dropped early." * (cost.pairs_saved > 0)
     return (
         f"Took {describe_seconds(cost.seconds)} with {origin.model} ({origin.dtype}, {device}, seed {origin.seed}): "
-        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens{sets}{_describe_payment(cost.paid)}."
+        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens{sets}{_describe_payment(cost.paid)}.{early}"
     )
 
 
