@@ -190,11 +190,6 @@ def share_of_largest_class(gold: IndexArray) -> float:
     return float(np.bincount(gold).max() / len(gold))
 
 
-def macro_f1_of_largest_class(gold: IndexArray) -> float:
-    """Macro-F1 of always answering the most frequent label."""
-    return measure_macro_f1(np.full(len(gold), np.bincount(gold).argmax()), gold)
-
-
 def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
     """The quality of class probabilities `[rows, labels]`; see `RowFigures.of`."""
     return measure_figures(RowFigures.of(class_log_probs, gold))
@@ -220,7 +215,7 @@ def measure_accuracy(predictions: IndexArray, gold: IndexArray) -> Accuracy:
         macro_f1=measure_macro_f1(predictions, gold),
         macro_f1_error=standard_error(value_rows(predictions, gold, "macro_f1")),
         largest_class=share_of_largest_class(gold),
-        largest_class_macro_f1=macro_f1_of_largest_class(gold),
+        largest_class_macro_f1=measure_macro_f1(np.full(n, np.bincount(gold).argmax()), gold),
     )
 
 

@@ -73,7 +73,8 @@ class Answers:
         """
         has_answer = self.is_answer
         if not has_answer.any():
-            raise every_row_is_too_long()
+            told = "every row exceeds the context of the model; shorten the texts"
+            raise InvalidDataset(told, field="dataset")
         least = np.exp(LEAST_LOG_PROB)
         of_gold, of_answer = (np.log(one[has_answer].clip(min=least)) for one in (self._of_gold, self._of_answer))
         return RowFigures(self.gold[has_answer], self._answers[has_answer], np.exp(of_answer), -of_gold)
@@ -83,10 +84,6 @@ class Answers:
         counts = np.zeros((len(self.classes), len(self.classes)), dtype=np.intp)
         np.add.at(counts, (self.gold[self.is_answer], self._answers[self.is_answer]), 1)
         return counts
-
-
-def every_row_is_too_long() -> InvalidDataset:
-    return InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
 
 
 def leave_out(

@@ -73,10 +73,6 @@ def digest_examples(examples: Iterable[Example]) -> str:
     """SHA-256 of the (text, label) rows in order. Equal rows have equal digests, whatever the file format."""
     digest = hashlib.sha256()
     for example in examples:
-        digest.update(example_bytes(example))
+        row = json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":"))
+        digest.update(row.encode() + b"\n")
     return digest.hexdigest()
-
-
-def example_bytes(example: Example) -> bytes:
-    """One row as `digest_examples` hashes it."""
-    return json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.model.base import LabelScorer, ScorerIdentity
 from lens_engine.model.score_cache import remember_pairs
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
-from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
 from lens_engine.show.ways import list_ways
@@ -292,14 +291,6 @@ def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, Select
     assert set(phases) == {Phase.FILTER, Phase.SEARCH, Phase.JUDGE}
 
 
-def test_what_to_expect_is_shown_once_prompts_are_judged(heard: tuple[Any, SelectionResult]) -> None:
-    listener, result = heard
-
-    assert all(one.expected_accuracy is None for one in listener.seen if one.phase in (Phase.FILTER, Phase.SEARCH))
-    assert result.expected is not None
-    assert listener.seen[-1].expected_accuracy == pytest.approx(result.expected.accuracy, abs=0.02)
-
-
 @pytest.mark.parametrize("phase", [Phase.FILTER, Phase.SEARCH, Phase.JUDGE])
 def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
     phase: Phase, heard: tuple[Any, SelectionResult], select: Callable[..., SelectionResult], make_listener: Make
@@ -358,16 +349,6 @@ def test_test_rows_are_asked_for_what_was_chosen_and_their_figures_come_first(
         own == gold for own, gold in zip(result.answers.support_examples[0] or (), result.answers.gold, strict=True)
     ]
     assert sum(hits) / 60 == pytest.approx(result.answer.test.accuracy)
-
-
-def test_provenance_names_model_data_and_every_option(
-    whole: SelectionResult, make_config: Make, make_planted_problem: Make
-) -> None:
-    provenance = whole.provenance
-    assert (provenance.model, provenance.revision, provenance.seed) == ("table", "0" * 64, 0)
-    assert provenance.dataset_sha256 == digest_examples(make_planted_problem().examples)
-    assert provenance.test_sha256 is None
-    assert SelectionConfig.model_validate(provenance.config) == make_config()
 
 
 @pytest.mark.parametrize("stop_after", [2, 6])

@@ -175,18 +175,6 @@ def test_test_rows_end_at_the_last_moment(make_meter: MakeMeter) -> None:
     assert (stopped.value.reason, meter.limits.met_deadline) == (StopReason.BUDGET, True)
 
 
-def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
-    clock = Clock()
-    scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)
-    reserve = Cost(tokens=80_000)  # ten seconds of work at the pace of this scorer
-    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=6.0), reserve=reserve, clock=clock)
-
-    with pytest.raises(Stopped):
-        meter.score(make_prefixes([8000] * 9), make_queries([10]))
-
-    assert meter.limits.seconds == 3.0
-
-
 def test_resumed_meter_goes_on_counting_but_measures_its_own_pace(make_meter: MakeMeter) -> None:
     clock = Clock()
     meter = make_meter(TableScorer(before_call=clock.advance(2.0)), clock=clock)
@@ -433,14 +421,3 @@ def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
         meter.score(make_prefixes([8000] * 5), make_queries([10]))
 
     assert (meter.spent.pairs, meter.limits.seconds) == (2, 60.0)
-
-
-def test_part_of_a_stopped_chunk_is_in_no_later_pace(make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lens_engine.model.interruption._SECONDS", 0.0)
-    clock = Clock()
-    meter = make_meter(CountedChunks(clock), budget=BudgetOptions(max_seconds=20.0), clock=clock)
-
-    with pytest.raises(Stopped):
-        meter.score(make_prefixes([8000]), make_queries([10]))
-
-    assert (meter.spent.pairs, meter.pace.per_second) == (0, None)

@@ -7,7 +7,7 @@ from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExamples
 from lens_engine.show.documents import make_environment, write_html
 from lens_engine.show.report import ResultView, Texts
-from lens_engine.show.tables import MOST_LABELS, tabulate_effects
+from lens_engine.show.tables import MOST_LABELS
 from tests.answered import make_answers
 from tests.unit.lens_engine.show.reported import make_reported
 
@@ -81,18 +81,6 @@ def test_page_folds_wrong_rows_where_no_matrix_shows_them(number: int, folded: i
     page = PAGE.render(one=ResultView(make_wide(number)).confusion)
     assert page.count("<details>") == folded
     assert ("<button" in page) is not folded
-
-
-def test_effects_on_many_labels_are_told_together() -> None:
-    table = tabulate_effects(make_wide(MOST_LABELS + 1).answer)
-    assert table is not None
-    assert (table.header, table.rows[0]) == (("#", "own label", "all"), ("1", "billing", "+0.0123"))
-
-
-def test_listed_wrong_rows_are_the_surest() -> None:
-    answered = ResultView(make_wide(150)).answered[0]
-    assert len(answered.wrong) == 80
-    assert min(one.row for one in answered.wrong) == ROWS - 94  # a seventh of the rows is right
 
 
 def test_texts_of_rows_are_cut_and_examples_and_prompt_are_whole() -> None:
