@@ -14,20 +14,17 @@ from lens_engine.types import Example
 
 
 def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] = frozenset) -> dict[str, str]:
-    """Read `label=word` pairs, labels that are their own words, JSON, or the name of a JSON file; in order.
+    """Read `label=word` pairs, labels that are their own words, or the name of a JSON file; in order.
 
     Args:
         list_labels: the labels of the dataset; the longest that begins a pair with several "=" is its label.
 
     Raises:
         InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, there is no such
-            file, or the JSON is neither an object of labels and words nor a list of labels.
+            file, or it is no JSON object of labels and words.
     """
-    first = pairs[0]
-    if len(pairs) == 1 and first.lstrip().startswith(("{", "[")):
-        return _read_words_json(first)
-    if len(pairs) == 1 and "=" not in first and first.lower().endswith(".json"):
-        return _read_words_json(_read_file(Path(first)))
+    if len(pairs) == 1 and "=" not in pairs[0] and pairs[0].lower().endswith(".json"):
+        return _read_words_file(Path(pairs[0]))
     if not any("=" in pair for pair in pairs):
         return dict(Verbalizer.of_labels(pairs).words)
     labels = list_labels() if any(pair.count("=") > 1 for pair in pairs) else frozenset[str]()
@@ -52,23 +49,13 @@ def _cut(pair: str, labels: Collection[str]) -> tuple[str, str, str]:
     return label, "=", pair[len(label) + 1 :]
 
 
-def _read_file(path: Path) -> str:
+def _read_words_file(path: Path) -> dict[str, str]:
     try:
-        return path.read_text("utf-8-sig")
+        words = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
-        why = "it is not UTF-8" if isinstance(error, ValueError) else error.strerror
-        raise InvalidVerbalizer(f"the label words of {path} cannot be read: {why}", field="verbalizer") from error
-
-
-def _read_words_json(text: str) -> dict[str, str]:
-    try:
-        words = json.loads(text)
-    except ValueError as error:
-        raise InvalidVerbalizer(f"the verbalizer is not JSON: {error}", field="verbalizer") from error
-    if isinstance(words, list) and all(isinstance(label, str) for label in words):
-        return dict(Verbalizer.of_labels(words).words)
+        raise InvalidVerbalizer(f"the label words of {path} cannot be read: {error}", field="verbalizer") from error
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        message = 'the verbalizer must be like {"positive": "great"}, or a list of labels'
+        message = f'{path} must hold an object of labels and words, like {{"positive": "great"}}'
         raise InvalidVerbalizer(message, field="verbalizer")
     return words
 

@@ -1,15 +1,4 @@
-"""Shapes of files: for each a function from what is in a file to a table of named columns.
-
-`open_table` asks them in turn; the first that recognises the content reads it. The name of a file is not looked at.
-
-trusted    Parquet, Arrow, folders
-workbook   the sheets of a workbook
-json_rows  lines, arrays and objects of JSON, and the rows that one object means
-own_forms  fastText, ARFF, and lists of texts below their intents: YAML, Markdown, Bot Framework
-delimited  CSV and TSV: delimiter, quotes, header, rows
-records    the records of CSV in lines
-tools      what tools write, in any of these
-"""
+"""What a file is: the first shape that knows its content makes a table of it. The name of a file is not looked at."""
 
 import os
 import re

@@ -281,6 +281,7 @@ class Spending(Record):
     tokens: int = Field(description="Tokens scored; a prefix counts once per call; cached pairs included.")
     seconds: float = Field(description="Wall-clock time (seconds).")
     pairs_from_cache: int = Field(0, description="Number of pairs whose scores came from an earlier run.")
+    pairs_saved: int = Field(0, description="Pairs of the judging that were not asked: their prompts could hardly win.")
     permutations_judged: int = Field(description="Number of permutations that the search of LENS ranked.")
     token_budget: int | None = Field(
         None,

@@ -7,10 +7,8 @@ import numpy as np
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.quality import Quality, measure_accuracy, measure_figures
+from lens_engine.classifier.quality import measure_accuracy, measure_figures
 from lens_engine.config import Use
-from lens_engine.method.setup import Findings
-from lens_engine.model.base import LabelScorer
 from lens_engine.model.limits import pick_answers
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.record import TaskRecord
@@ -30,10 +28,10 @@ from lens_engine.result import (
 )
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.choices import Found
+from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, count_rows
 from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
-from lens_engine.run.state import RunState
 from lens_engine.run.table import Line
 from lens_engine.show.verdict import say_prompt, say_verdict
 from lens_engine.types import FloatArray, StopReason
@@ -75,7 +73,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         opening_tokens=sum(map(meter.lengths.count, task.opening)),
         truncated_prompts=setup.rows.trimmed_too_long,
         counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
-        cost=_show_cost(prepared, state, found.findings),
+        cost=_show_cost(prepared, found),
         warnings=(),
         provenance=_describe_provenance(prepared),
     )
@@ -212,12 +210,12 @@ class _Report:
 
     def _show_contender(self, line: Line) -> Contender:
         gold = self.found.choices.table.gold[line.places]
-        judged = measure_accuracy(pick_answers(line.log_probs, gold), gold)
+        judged, tested = measure_accuracy(pick_answers(line.log_probs, gold), gold), self.found.test_line(line)
         about = {
             "name": line.name,
             "judged": judged,
             "is_dropped": self.found.choices.is_short(line),
-            "test": self._test(line),
+            "test": tested and measure_figures(tested).model_copy(update={"shares_answered": ()}),
             "tokens": line.tokens,
             "tokens_held": line.tokens_held,
             "usd": self._price(line),
@@ -237,10 +235,6 @@ class _Report:
             use=line.use,
             **about,
         )
-
-    def _test(self, line: Line) -> Quality | None:
-        figures = self.found.test_line(line)
-        return None if figures is None else measure_figures(figures).model_copy(update={"shares_answered": ()})
 
     def _price(self, line: Line) -> float | None:
         """USD of 1,000 answers of a prompt at the server; a long prefix is read from its cache."""
@@ -293,30 +287,41 @@ class _Report:
         return tuple(answers), tuple(confidences)
 
 
-def _show_cost(prepared: PreparedRun, state: RunState, findings: Findings) -> Spending:
-    meter = prepared.meter
+def _show_cost(prepared: PreparedRun, found: Found) -> Spending:
+    meter, state = prepared.meter, found.state
     return Spending(
         pairs=state.spent.pairs,
         tokens=state.spent.tokens,
         seconds=meter.limits.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_judged=findings.num_judged,
+        pairs_saved=_count_saved(found),
+        permutations_judged=found.findings.num_judged,
         token_budget=meter.scorer.identity.token_budget,
         paid=Payment.of(state.paid, meter.scorer),
     )
+
+
+def _count_saved(found: Found) -> int:
+    """Pairs of the whole judging that were not asked, because their prompts could hardly win."""
+    judging, proposals, num_rows = found.state.judging, found.choices.proposals, len(found.setup.rows.judging)
+    if judging is None or judging.rungs_done < len(plan_rungs_of_judging(num_rows, len(proposals))):
+        return 0
+    most = price_judging(found.setup, proposals).pairs
+    return max(most - sum(map(len, judging.cells.values())), 0)
 
 
 def _describe_provenance(prepared: PreparedRun) -> Provenance:
     """Everything needed to repeat the run."""
     scorer = prepared.meter.scorer
     identity, problem, config = scorer.identity, prepared.problem, prepared.setup.config
+    gpus = (fact.removeprefix(_GPU) for fact in scorer.surroundings if fact.startswith(_GPU))
     return Provenance(
         lens=__version__,
         model=identity.model,
         revision=identity.revision,
         dtype=identity.dtype,
         device=identity.device,
-        device_name=_find_device_name(scorer),
+        device_name=next(gpus, None),  # none on a processor
         executor=identity.executor,
         executor_note=identity.executor_note,
         seed=config.seed,
@@ -324,8 +329,3 @@ def _describe_provenance(prepared: PreparedRun) -> Provenance:
         test_sha256=None if problem.test is None else digest_examples(problem.test),
         config=config.model_dump(mode="json"),
     )
-
-
-def _find_device_name(scorer: LabelScorer) -> str | None:
-    """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    return next((fact.removeprefix(_GPU) for fact in scorer.surroundings if fact.startswith(_GPU)), None)

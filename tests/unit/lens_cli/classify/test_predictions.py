@@ -157,7 +157,7 @@ def test_csv_runs_no_formula_of_the_input(bench: Workbench) -> None:
 
 
 def test_files_are_written_piece_by_piece() -> None:
-    texts = [f"{'x' * 3000} {number}" for number in range(1500)]
+    texts = (f"{'x' * 3000} {number}" for number in range(1500))
     table = PredictedTable(("a",), read(*texts), [Prediction(label="a", probabilities=(1.0,))] * 1500)
     for written_as in ("csv", "jsonl"):
         pieces = list(write_table(table, written_as))

@@ -8,8 +8,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-from pyarrow.parquet import write_table
 from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
@@ -42,11 +40,9 @@ class Workbench:
         path = self.folder / name
         if path.suffix == ".jsonl":
             path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        elif path.suffix == ".csv":
+        else:
             with path.open("w", newline="") as file:
                 csv.writer(file).writerows([("id", "text"), *enumerate(texts)])
-        else:
-            write_table(pyarrow.table({"text": pyarrow.array(texts, pyarrow.string())}), path)
         return path
 
     def run(

@@ -17,13 +17,8 @@ def test_label_words_keep_their_order() -> None:
     ]
 
 
-def test_json_object_allows_labels_with_equals_sign() -> None:
-    assert read_words(['{"a=b": "yes", "c": "no"}']) == {"a=b": "yes", "c": "no"}
-
-
-@pytest.mark.parametrize("given", [["credit_card", "other"], ['["credit_card", "other"]']])
-def test_list_of_labels_gives_each_its_own_word(given: list[str]) -> None:
-    assert read_words(given) == {"credit_card": "credit card", "other": "other"}
+def test_list_of_labels_gives_each_its_own_word() -> None:
+    assert read_words(["credit_card", "other"]) == {"credit_card": "credit card", "other": "other"}
 
 
 @pytest.mark.parametrize(
@@ -33,10 +28,7 @@ def test_list_of_labels_gives_each_its_own_word(given: list[str]) -> None:
         (["positive", "negative=bad"], "verbalizer"),
         (["positive", "positive"], "verbalizer"),
         (["positive", "_"], "verbalizer"),
-        (['["positive", 1]'], "verbalizer"),
         (["positive=great", "positive=good"], "verbalizer.positive"),
-        (['{"positive": 1}'], "verbalizer"),
-        (['{"positive": '], "verbalizer"),
     ],
 )
 def test_bad_label_words_are_refused_with_their_field(pairs: list[str], field: str) -> None:
@@ -116,22 +108,16 @@ def test_dataset_is_not_read_for_words_that_are_plain() -> None:
     assert read_words(["a=b", "c=d"], refuse) == {"a": "b", "c": "d"}
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [('{"a=b": "yes", "c": "no"}', {"a=b": "yes", "c": "no"}), ('["a", "b_c"]', {"a": "a", "b_c": "b c"})],
-)
-def test_words_are_read_from_a_json_file(content: str, words: dict[str, str], tmp_path: Path) -> None:
+def test_words_are_read_from_a_json_file(tmp_path: Path) -> None:
     file = tmp_path / "words.json"
-    file.write_text(content, "utf-8-sig")
-    assert read_words([str(file)]) == words
+    file.write_text('{"a=b": "yes", "c": "no"}', "utf-8-sig")
+    assert read_words([str(file)]) == {"a=b": "yes", "c": "no"}
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(None, "No such file"), (b"\xff\xfe\xff", "it is not UTF-8"), (b"{", "is not JSON")]
-)
-def test_unreadable_json_file_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\xff", b"{", b'["a"]', b'{"a": 1}'])
+def test_unreadable_json_file_is_refused(content: bytes | None, tmp_path: Path) -> None:
     file = tmp_path / "words.json"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(InvalidVerbalizer, match=said):
+    with pytest.raises(InvalidVerbalizer, match=r"words\.json (cannot be read|must hold)"):
         read_words([str(file)])

@@ -126,7 +126,7 @@ def try_one(path: Path, draw: Random) -> None:
             assert ends_well(read, path, limits)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_changed_file_of_any_shape_ends_in_a_refusal_or_a_table(tmp_path: Path, seed: int) -> None:
     draw = Random(seed)
     for _ in range(6):
@@ -144,7 +144,7 @@ def change_each(value: Any, odd: object) -> Iterator[Any]:
                 yield copy
 
 
-@pytest.mark.parametrize("odd", [7, [7], {"x": 7}], ids=repr)
+@pytest.mark.parametrize("odd", [7, {"x": [7]}], ids=repr)
 @pytest.mark.parametrize("written", [one for one, write in SHAPES.items() if write(ROWS)[:1] in b"[{"])
 def test_row_with_an_odd_value_in_any_place_ends_in_a_refusal_or_a_table(
     tmp_path: Path, written: str, odd: object

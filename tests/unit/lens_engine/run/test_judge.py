@@ -20,7 +20,10 @@ from lens_engine.run.choose import NO_ANSWER
 from lens_engine.run.judge import Judge, Judging, ask_prompts, plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.run.propose import Proposal, propose
+from lens_engine.run.selection_run import SelectionRun
+from lens_engine.run.state import MemoryCheckpointStore
 from lens_engine.run.table import Table
+from lens_engine.show.sentences import describe_cost
 from lens_engine.testing import TableScorer
 
 Make = Callable[..., Any]
@@ -119,12 +122,20 @@ def test_judging_ends_early_where_all_prompts_are_alike(prepare: Any) -> None:
     def answer(_: object, query: str, span: str) -> float:
         return -1.0 if ("sunny" in query) == (span.strip() == "POSITIVE") else -2.0
 
-    prepared = prepare(240, TableScorer(answer), sets=40, rows={"search": 0, "judging": 240})
+    options = {"sets": 40, "rows": {"search": 0, "judging": 240}}
+    prepared = prepare(240, TableScorer(answer), **options)
 
     judge, saved = finish(prepared)
 
+    most, asked = price_judging(prepared.setup, judge.proposals).pairs, prepared.meter.spent.pairs
     assert len(saved[-1].left) <= 4
-    assert prepared.meter.spent.pairs < 0.6 * price_judging(prepared.setup, judge.proposals).pairs
+    assert asked < 0.6 * most
+    run = SelectionRun(
+        prepare(240, TableScorer(answer), sets=40, rows={"search": 0, "judging": 240}), MemoryCheckpointStore()
+    )
+    result = run.result(run.finish())
+    assert result.cost.pairs_saved == most - asked
+    assert f" {most - asked:,} pairs less, because prompts that could hardly win" in describe_cost(result)
 
 
 @pytest.mark.parametrize("count", [40, 240])
