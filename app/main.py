@@ -53,12 +53,8 @@ from app.web.parameters import PAGE_ASSETS
 from lens_engine import __version__
 
 _DESCRIPTION = """
-Lens finds the support examples of a text-classification task: labelled examples that, put into a prompt in the right
-order, make a language model classify best. Submit a labelled dataset, a template and a label word for each label with
-`POST /selections`; a worker then searches. Read the support examples and their accuracies with
-`GET /selections/{selection_id}/support-examples`. Read the classifier, which asks a prompt or counts words, with
-`GET /selections/{selection_id}/classifier`. Build the prompts for new texts with
-`POST /selections/{selection_id}/render`.
+Lens finds the labelled examples that, put into a prompt, make a language model classify best. `POST /selections` takes
+labelled rows and a description of the task; a worker then searches.
 
 **Polling.** Repeat `GET /selections/{selection_id}` until `status` is `succeeded`, `failed` or `cancelled`. Wait
 `Retry-After` seconds between requests. Send the last `ETag` as `If-None-Match`; the answer is 304 if nothing changed.
@@ -68,10 +64,6 @@ owner. A service without API keys needs no header, checks none (its answers have
 accepts requests from localhost only.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
-
-**Words.** A *demonstration* is a labelled example in a prompt. A *permutation* is an ordered set of demonstrations. A
-*pair* is one prefix (the demonstrations) and one query, scored together. A *head* turns the label log-probabilities
-that the model gives after a prompt into class probabilities. A *classifier* is a task, its prompt and a head.
 """
 _ABOUT: dict[str, Any] = {
     "title": "Lens",

@@ -16,6 +16,7 @@ from app.prompts.service import Change, Condition
 from app.store.services import Services
 from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.error_handlers import mark_code
+from app.web.parameters import root_of
 from lens_engine.prompt import wording
 from lens_engine.show.documents import join_percent, make_environment
 
@@ -70,8 +71,7 @@ class Visit:
     @property
     def root(self) -> str:
         """The path under which a proxy serves the application."""
-        root: str = self.request.scope.get("root_path", "")
-        return root.rstrip("/")
+        return root_of(self.request.scope)
 
     def answer(self, template: str, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
         """The content of a page, or of a part of one."""

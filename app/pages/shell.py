@@ -10,10 +10,11 @@ from urllib.parse import quote
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from app.pages.rendering import render
-from app.web.parameters import BY_HTMX, PAGE_ASSETS, served_path
+from app.web.access_log import HttpMiddleware
+from app.web.parameters import BY_HTMX, PAGE_ASSETS, root_of, served_path
 from lens_engine import __version__
 from lens_engine.show.documents import STYLESHEET
 
@@ -59,14 +60,11 @@ class Assets(StaticFiles):
         return response
 
 
-class ShellMiddleware:
+class ShellMiddleware(HttpMiddleware):
     """Answers a browser that opens a page with the frame. Every other request goes on."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        frame = _frame(scope) if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") else None
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        frame = _frame(scope) if scope["method"] == "GET" else None
         await (self._app if frame is None else frame)(scope, receive, send)
 
 
@@ -76,7 +74,7 @@ def _frame(scope: Scope) -> Response | None:
         return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
     if BY_HTMX in headers or path.startswith(PAGE_ASSETS) or "text/html" not in headers.get("Accept", ""):
         return None
-    root, query = scope.get("root_path", "").rstrip("/"), scope["query_string"].decode("latin-1")
+    root, query = root_of(scope), scope["query_string"].decode("latin-1")
     if path == "/":
         return RedirectResponse(f"{root}{HOME}", headers={"Vary": f"Accept, {BY_HTMX}"})
     # A browser would resolve such parts, and load what is no page.

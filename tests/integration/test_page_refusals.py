@@ -81,7 +81,7 @@ def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) 
     dataset = store(client, make_csv(rows)).headers["hx-redirect"].rpartition("=")[2]
 
     found = client.get(f"/pages/new?dataset={dataset}", headers=FRAGMENT).text
-    assert [one in found for one in ("62 rows.</li>", "(row 1)", "(row 62)", "from 0")] == [True, True, True, False]
+    assert [one in found for one in ("62 rows.</li>", "from 0")] == [True, False]
     offered = client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT).text
     size = "62 rows, 2 labels"
     assert f">{size}. Left out, with too few rows: mixed (1).</li>" in " ".join(offered.split())

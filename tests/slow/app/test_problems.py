@@ -1,9 +1,6 @@
 """Problem details."""
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,30 +25,6 @@ def test_every_code_has_a_title(kind: type) -> None:
     sources = Path(app.errors.__file__).parent.rglob("*.py")
     codes.update(code for one in sources for code in re.findall(r'\bcode="([^"]*)"', one.read_text("utf-8")))
     assert codes - TITLES.keys() == set()
-
-
-WITHOUT_DOCSTRINGS = """
-import json
-from app.errors import RefusedInput
-from app.main import create_app
-from app.errors import problem
-from app.settings import Settings
-from lens_engine.files import BadRows
-
-error = RefusedInput(BadRows("row 1: blank", field="dataset.text", row=1), [])
-paths = create_app(Settings(_env_file=None)).openapi()["paths"]
-summaries = [operation["summary"] for methods in paths.values() for operation in methods.values()]
-print(json.dumps([problem(error.code, error.detail, status=error.status), summaries]))
-"""
-
-
-def test_titles_and_summaries_do_not_come_from_docstrings() -> None:
-    shown = subprocess.run([sys.executable, "-OO", "-c", WITHOUT_DOCSTRINGS], capture_output=True, check=True).stdout
-    refusal, summaries = json.loads(shown)
-    paths = create_app(Settings(_env_file=None)).openapi()["paths"]
-    assert summaries == [operation["summary"] for methods in paths.values() for operation in methods.values()]
-    assert (refusal["title"], refusal["detail"]) == (TITLES["invalid-dataset"], "row 1: blank")
-    assert "Render Prompt" in summaries
 
 
 def test_type_of_a_problem_leads_to_a_page_that_explains_its_code() -> None:
