@@ -1,6 +1,6 @@
 -- Owners by what they have stored (bytes), with jobs under way and device time (seconds).
 WITH stored (owner_id, part, bytes) AS (
-    SELECT owner_id, 'datasets', num_bytes + 150 * num_rows + coalesce(pg_column_size(report), 0) FROM datasets
+    SELECT owner_id, 'datasets', num_bytes + 150 * num_rows FROM datasets
     UNION ALL SELECT owner_id, 'names', pg_column_size(result) + coalesce(pg_column_size(classifier), 0) FROM prompt_contents
     UNION ALL SELECT owner_id, 'names', pg_column_size(data) FROM prompt_pools
     UNION ALL SELECT owner_id, 'names', 150 + coalesce(octet_length(text) + octet_length(label), 0) FROM prompt_examples

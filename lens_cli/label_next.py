@@ -1,13 +1,19 @@
 """`lens label-next`: which texts of a file to label next."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from lens_cli.asked_model import SameModelOptions, ServerOptions, describe_opening
 from lens_cli.file_options import RowFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, check_output, show_note
+from lens_cli.subject_file import SubjectFile
+
+if TYPE_CHECKING:
+    from lens_engine.types import FloatArray
 
 
 @takes_groups
@@ -15,9 +21,15 @@ def label_next(
     texts: Annotated[Path, typer.Argument(metavar="INPUT", help="Texts without labels: a file of any usual shape.")],
     labelled: Annotated[Path, typer.Option("--with", help="The rows that are labelled already: a file or a folder.")],
     rows: RowFileOptions,
+    model: SameModelOptions,
+    served: ServerOptions,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Number of texts.")] = 20,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="CSV file for them; default: standard output.")
+    ] = None,
+    classifier: Annotated[
+        Path | None,
+        typer.Option(help="Classifier, as of lens classify; from 50 labelled rows on, texts on which it doubts count."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
 ) -> None:
@@ -36,7 +48,7 @@ def label_next(
     from lens_engine.errors import Faults
     from lens_engine.evaluation.table import write_chosen
     from lens_engine.files import Named, ParsingLimits, read_texts
-    from lens_engine.prompt.labelling import MOST_TEXTS, choose_texts
+    from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
 
     check_output(output)
     if output is not None and any(
@@ -51,9 +63,21 @@ def label_next(
     found = read_texts(texts, ParsingLimits.of_own_files(), columns=columns, field="input", dialect=rows.dialect)
     for note in (*known.notes, *found.warnings):
         show_note(note, console)
+    if classifier is not None and len(known.dataset) < LEAST_LABELS:
+        show_note(f"the classifier is not asked, because fewer than {LEAST_LABELS} rows are labelled", console)
+
+    def ask(asked: Sequence[str]) -> "FloatArray":
+        assert classifier is not None
+        made = SubjectFile(classifier, usual="classifier", where="--classifier").read().classifier
+        with model.opening(served, made.model) as (chosen, open_scorer):
+            if chosen is None or made.model is None:
+                return made.predict(asked).probabilities
+            console.print(describe_opening(chosen.reference))
+            return made.predict(asked, open_scorer(model.dtype or made.model.dtype)).probabilities
+
     good = ["" if one.fault is not None else one.text for one in found.rows]
     taken = [one.text for one in known.dataset]
-    chosen = choose_texts(good, taken, number, seed=seed)
+    chosen = choose_texts(good, taken, number, seed=seed, ask=None if classifier is None else ask)
     if chosen.num_compared == MOST_TEXTS:
         show_note(f"at most {MOST_TEXTS:,} texts are compared; of more, a random sample was", console)
     if len(chosen.texts) < number:

@@ -65,13 +65,8 @@ class AsyncSelections(AsyncFindings):
         return await self._connection.ask_as(Selection, "POST", self._path(selection_id, "cancel"))
 
     async def resume(self, selection_id: str) -> Selection:
-        """Queue a cancelled selection again."""
+        """Queue a cancelled or failed selection again."""
         return await self._connection.ask_as(Selection, "POST", self._path(selection_id, "resume"))
-
-    async def retry(self, selection_id: str) -> Selection:
-        """Queue a failed selection again."""
-        path = self._path(selection_id, "retry")
-        return await self._connection.ask_as(Selection, "POST", path, is_repeatable=False)
 
     async def delete(self, selection_id: str) -> None:
         """Delete an ended selection."""

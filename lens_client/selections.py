@@ -66,13 +66,8 @@ class Selections(Findings):
         return self._connection.ask_as(Selection, "POST", self._path(selection_id, "cancel"))
 
     def resume(self, selection_id: str) -> Selection:
-        """Queue a cancelled selection again."""
+        """Queue a cancelled or failed selection again."""
         return self._connection.ask_as(Selection, "POST", self._path(selection_id, "resume"))
-
-    def retry(self, selection_id: str) -> Selection:
-        """Queue a failed selection again."""
-        path = self._path(selection_id, "retry")
-        return self._connection.ask_as(Selection, "POST", path, is_repeatable=False)
 
     def delete(self, selection_id: str) -> None:
         """Delete an ended selection."""

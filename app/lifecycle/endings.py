@@ -58,7 +58,7 @@ class Crash:
     def unfit(cls, settings: Settings, code: str) -> "Crash":
         """`code`: what is wrong with the worker; clients see it."""
         reason = (
-            f"it ended because its worker is unfit ({code}), not because of this job; retry it when the operator "
+            f"it ended because its worker is unfit ({code}), not because of this job; resume it when the operator "
             "has mended the workers"
         )
         return cls(settings, WORKER_UNFIT, reason, {"code": code})
@@ -176,19 +176,13 @@ def _ending(claim: Claim, status: Status) -> Update:
     return fenced(claim).values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
 
 
-RETRIED = "retried"
 RESUMED = "resumed"
 
 
-def retry_failed(session: Session, job: Job) -> None:
-    """Queue a failed job again from the start, with no crash counted."""
-    _queue_again(session, job, RETRIED, {"error": job.error}, keeps_progress=False)
+def queue_again(session: Session, job: Job) -> None:
+    """Queue a cancelled or failed job again, to go on from its checkpoint, or from the start if it has none.
 
-
-def resume_cancelled(session: Session, job: Job) -> None:
-    """Queue a cancelled job again, to go on from its checkpoint, or from the start if it has none.
-
-    Its partial result is deleted.
+    Its partial result is deleted, and no crash is counted. `attempt` stays: the next claim raises it.
     """
     has_checkpoint, had_result = (
         bool(session.scalar(select(exists().where(table.job_id == job.id)))) for table in (StoredCheckpoint, Report)
@@ -197,20 +191,14 @@ def resume_cancelled(session: Session, job: Job) -> None:
         session.execute(delete(table).where(table.job_id == job.id))
     if not has_checkpoint:
         delete_pool_without_result(session, job.id)
-    about = {"from_checkpoint": has_checkpoint, "result_deleted": had_result}
-    _queue_again(session, job, RESUMED, about, keeps_progress=has_checkpoint)
-
-
-def _queue_again(session: Session, job: Job, event: str, about: dict[str, Any], *, keeps_progress: bool) -> None:
-    """Give the row the values of a queued job. `attempt` stays: the next claim raises it."""
-    session.execute(insert(Event).values(job_id=job.id, type=event, data={**about, "attempt": job.attempt}))
+        job.phase = job.progress = None
+    about = {"from_checkpoint": has_checkpoint, "result_deleted": had_result, "error": job.error}
+    session.execute(insert(Event).values(job_id=job.id, type=RESUMED, data={**about, "attempt": job.attempt}))
     now: Any = func.now()
     job.status, job.crashes = Status.QUEUED, 0
     job.queued_at = job.not_before = now
     times = ("cancel_requested_at", "cancelled_at", "failed_at")
     for name in (*times, "error", "partial", "stop_reason", "figures", "dtype", "digest", "provenance"):
         setattr(job, name, None)
-    if not keeps_progress:
-        job.phase = job.progress = None
     session.flush()
     session.refresh(job)

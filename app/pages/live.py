@@ -21,7 +21,6 @@ _STATES = ("now", "stopped here", "stopped early", "done", "did not run", "to co
 """What a step can be; of several phases that which stands first."""
 
 _NOTES = {
-    "retried": "You had it queued again.",
     "resumed": "You had it queued again.",
     "stalled": "An attempt made no progress and was ended.",
     "worker-unfit": "A worker could not do its work.",

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy import ColumnElement, func
-from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse, Response
 
 from app.lifecycle.spec import StoredSpec
@@ -18,7 +17,7 @@ from app.pages.shell import has_sample
 from app.selections import service
 from app.selections.schemas import JobState
 from app.store.queue import JobId
-from app.store.services import Services, enqueueing
+from app.store.services import enqueueing
 from app.store.tables import TERMINAL, Job, Status
 from app.web.dependencies import OWNER_ROUTE, PageDep, SelectionIdDep
 from app.web.parameters import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -27,7 +26,7 @@ from lens_engine.show.words import HEADLINES
 router = APIRouter(prefix="/pages/selections", dependencies=OWNER_ROUTE, include_in_schema=False)
 
 _MOST_EVENTS = 1000
-Action = Literal["cancel", "resume", "retry", "delete"]
+Action = Literal["cancel", "resume", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def show_live(visit: VisitDep, selection_id: SelectionIdDep, if_none_match: Know
 
 @router.post("/{selection_id}/{action}")
 def act(visit: VisitDep, selection_id: SelectionIdDep, action: Annotated[Action, Path()]) -> HTMLResponse:
-    """Cancel, resume, retry or delete, and show what there is then."""
+    """Cancel, resume or delete, and show what there is then."""
     queued = None
     with visit.services.database.session_scope() as session:
         if action == "delete":
@@ -110,20 +109,11 @@ def act(visit: VisitDep, selection_id: SelectionIdDep, action: Annotated[Action,
         elif action == "cancel":
             service.cancel(session, visit.owner, selection_id)
         else:
-            queued = _queue_again(action, visit.services, session, visit.owner, selection_id)
+            job, has_changed = service.resume(visit.services, session, visit.owner, selection_id)
+            queued = JobId(job.id, job.attempt + 1, job.model) if has_changed else None
     shown = visit.go_to("/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
     shown.background = enqueueing(visit.services, queued)
     return shown
-
-
-def _queue_again(action: Action, services: Services, session: Session, owner: str, selection_id: str) -> JobId | None:
-    """What to enqueue; nothing for a selection that is queued or running already."""
-    has_changed = True
-    if action == "retry":
-        job = service.retry(services, session, owner, selection_id)
-    else:
-        job, has_changed = service.resume(services, session, owner, selection_id)
-    return JobId(job.id, job.attempt + 1, job.model) if has_changed else None
 
 
 def _describe(visit: Visit, selection_id: str) -> dict[str, Any]:

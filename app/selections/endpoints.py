@@ -1,4 +1,4 @@
-"""Routes of selections as jobs: submit, list, poll, events, cancel, retry, resume, delete."""
+"""Routes of selections as jobs: submit, list, poll, events, cancel, resume, delete."""
 
 from typing import Annotated, Any
 
@@ -154,35 +154,20 @@ def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
 
 
 @router.post(
-    "/selections/{selection_id}/retry",
-    status_code=status.HTTP_202_ACCEPTED,
-    response_model=schemas.SelectionOut,
-    response_description="The selection, queued again.",
-    responses=_refusals("The selection has not failed."),
-)
-def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
-    """Queue a failed selection again, for example when the operator has fixed the workers.
-
-    It keeps its id. Its crash count is reset; the error stays in the event log.
-    """
-    with services.database.session_scope() as session:
-        return _enqueue(services, service.retry(services, session, owner, selection_id))
-
-
-@router.post(
     "/selections/{selection_id}/resume",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=schemas.SelectionOut,
     response_description="The selection, queued again.",
     responses={
         **_unchanged("The selection was already queued or running."),
-        **_refusals("The selection has succeeded or failed, or is still cancelling."),
+        **_refusals("The selection has succeeded, or is still cancelling."),
     },
 )
 def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
-    """Queue a cancelled selection again.
+    """Queue a cancelled or failed selection again, for example when the operator has fixed the workers.
 
-    It goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted at once.
+    It keeps its id, and goes on from its checkpoint, or from the start if none is kept. Its partial result is deleted
+    at once. Its crash count is reset; its error stays in the event log.
     """
     with services.database.session_scope() as session:
         job, has_changed = service.resume(services, session, owner, selection_id)

@@ -108,7 +108,7 @@ class SelectionSummary(Outgoing):
     cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
     cancelled_at: datetime | None = Field(description="Time at which it was cancelled; null again after a resume.")
     succeeded_at: datetime | None = Field(description="Time at which it succeeded.")
-    failed_at: datetime | None = Field(description="Time at which it failed; null again after a retry.")
+    failed_at: datetime | None = Field(description="Time at which it failed; null again after a resume.")
 
 
 class SelectionOut(SelectionSummary):
@@ -147,8 +147,7 @@ class EventOut(Outgoing):
         "endpoint-away: the server of the model does not answer, and the job waits. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
         "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
-        "retried: the owner had the failed job queued again. resumed: the owner had the cancelled job "
-        "queued again.",
+        "resumed: the owner had the cancelled or failed job queued again.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
@@ -157,8 +156,8 @@ class EventOut(Outgoing):
         "checkpoint-damaged, checkpoint-foreign, checkpoint-unwritten, model-moved, endpoint-away: `detail`. "
         "worker-unfit: `code` (what is wrong with the worker) and `attempt`. "
         "stalled: `seconds` (without progress) and `attempt`. "
-        "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
-        "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
+        "resumed: `error` (why it had failed), `from_checkpoint` (whether the run goes on where it was), "
+        "`result_deleted` (whether it had a partial result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

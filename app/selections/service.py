@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import BadRequest, Conflict, NoResult, NotFinished, NotFound
 from app.ids import SELECTION, path_of
 from app.lifecycle import claims
-from app.lifecycle.endings import resume_cancelled, retry_failed
+from app.lifecycle.endings import queue_again
 from app.lifecycle.results import end_cancelled
 from app.selections.schemas import JobState, QueueOut, SelectionSummary, retry_after
 from app.store.datasets import delete_unused_datasets
@@ -22,6 +22,7 @@ from app.web.dependencies import Page
 from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")
+_RESUMABLE = frozenset({Status.CANCELLED, Status.FAILED})
 _CODES_OF_INPUT = frozenset(kind.code for kind in InvalidInput.__subclasses__())
 
 
@@ -101,8 +102,8 @@ def explain_absence(services: Services, selection: Job, what: str) -> NotFinishe
 
 def say_again(selection: Job) -> str:
     """The request that queues a cancelled or failed selection again; nothing for one of another status."""
-    verb = {Status.CANCELLED: "resume", Status.FAILED: "retry"}.get(Status(selection.status))
-    return "" if verb is None else f"; POST {path_of(selection.id)}/{verb} queues it again"
+    is_resumable = selection.status in _RESUMABLE
+    return f"; POST {path_of(selection.id)}/resume queues it again" if is_resumable else ""
 
 
 def cancel(session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
@@ -126,32 +127,19 @@ def cancel(session: Session, owner_id: str, selection_id: str) -> tuple[Job, boo
     return job, has_changed
 
 
-def retry(services: Services, session: Session, owner_id: str, selection_id: str) -> Job:
-    """Queue a failed selection again. The caller enqueues it.
-
-    Raises Conflict if the selection has not failed and TooManyRequests if the owner has too many jobs under way.
-    """
-    hold_quota(session, owner_id, services.settings)
-    job = _lock(session, owner_id, selection_id)
-    if job.status != Status.FAILED:
-        raise Conflict(
-            f"the selection is {job.status}; only a failed one can be retried{say_again(job)}", code="not-failed"
-        )
-    retry_failed(session, job)
-    return job
-
-
 def resume(services: Services, session: Session, owner_id: str, selection_id: str) -> tuple[Job, bool]:
-    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it."""
+    """Queue a cancelled or failed selection again. The flag is True if this call did so; the caller then enqueues it.
+
+    Raises Conflict if the selection has another status, and TooManyRequests if the owner has too many jobs under way.
+    """
     hold_quota(session, owner_id, services.settings)
     job = _lock(session, owner_id, selection_id)
     if job.status in {Status.QUEUED, Status.RUNNING}:
         return job, False
-    if job.status != Status.CANCELLED:
-        raise Conflict(
-            f"the selection is {job.status}; only a cancelled one can be resumed{say_again(job)}", code="not-cancelled"
-        )
-    resume_cancelled(session, job)
+    if job.status not in _RESUMABLE:
+        detail = f"the selection is {job.status}; only a cancelled or failed one can be resumed"
+        raise Conflict(detail, code="not-cancelled")
+    queue_again(session, job)
     return job, True
 
 

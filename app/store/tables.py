@@ -32,7 +32,7 @@ class Status(StrEnum):
 
 
 TERMINAL = frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED})
-"""Statuses that only a request of the owner changes: a retry of a failed job, or a resume of a cancelled one."""
+"""Statuses that only a request of the owner changes: a resume of a cancelled or failed job."""
 
 LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 """Statuses in which a worker holds the job."""

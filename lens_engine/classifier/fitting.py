@@ -58,12 +58,8 @@ def fit_prompts_head(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArr
 def first_within_an_error(losses: Sequence[FloatArray]) -> int:
     """The first whose mean exceeds the lowest by at most one standard error of the difference, paired by row."""
     best = min(losses, key=lambda one: float(one.mean()))
-    return next(place for place, one in enumerate(losses) if one is best or _is_within_an_error(one, best))
-
-
-def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
-    differences = losses - best
-    return bool(differences.mean() <= standard_error(differences))
+    behind = (one - best for one in losses)
+    return next(place for place, one in enumerate(behind) if one.mean() <= standard_error(one))
 
 
 def fit_head(kind: heads.PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:

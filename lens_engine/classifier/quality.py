@@ -46,12 +46,6 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
-def compare_macro_f1(first: IndexArray, second: IndexArray, gold: IndexArray) -> dict[str, float]:
-    """By how much the macro-F1 of the first answers exceeds that of the second ones, and the standard error of that."""
-    differences = value_rows(first, gold, "macro_f1") - value_rows(second, gold, "macro_f1")
-    return {"macro_f1": float(differences.mean()), "macro_f1_error": standard_error(differences)}
-
-
 def _leave_out_each(predictions: IndexArray, gold: IndexArray) -> FloatArray:
     """`[rows]`, macro-F1 of all rows but one; a label whose only row is left out is no part of the mean."""
     size = int(max(gold.max(), predictions.max())) + 1
@@ -157,14 +151,6 @@ class MeasuredQuality(Quality):
     ece_ci95: tuple[float, float] = Field(description="Bootstrap interval of the calibration error at 95 %.")
 
 
-class PairedHits(NamedTuple):
-    """On how many rows one of two answers alone is right; p of the exact two-sided McNemar test."""
-
-    only_first: int
-    only_second: int
-    p_value: float
-
-
 class RowFigures(NamedTuple):
     """What is measured of the answers to rows, in as much memory for many labels as for two."""
 
@@ -256,26 +242,19 @@ def measure_with_intervals(figures: RowFigures) -> MeasuredQuality:
     return MeasuredQuality(**dict(measure_figures(figures)), **dict(zip(names, intervals, strict=True)))
 
 
-def compare_hits(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedHits:
-    """Compare two answers to the same rows `[rows]`, by the rows where exactly one of them is right."""
-    from scipy.stats import binomtest  # slow to import; a run needs it only at its end
-
-    only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
-    differing = only_first + only_second
-    p_value = float(binomtest(only_first, differing).pvalue) if differing else 1.0
-    return PairedHits(only_first, only_second, p_value)
-
-
 def is_clearly_better(answers: IndexArray, others: IndexArray, gold: IndexArray, objective: Objective) -> bool:
     """Whether answers `[rows]` are better than others to the same rows by more than chance, at 5 %, two-sided.
 
-    By McNemar's test; for macro-F1, by its standard error.
+    By the exact McNemar test; for macro-F1, by its standard error.
     """
+    from scipy.stats import binomtest  # slow to import; a run needs it only at its end
+
     if objective == "macro_f1":
-        found = compare_macro_f1(answers, others, gold)
-        return found["macro_f1"] > _TWO_SIDED * found["macro_f1_error"]
-    hits = compare_hits(answers == gold, others == gold)
-    return hits.only_first > hits.only_second and hits.p_value < _CHANCE
+        differences = value_rows(answers, gold, objective) - value_rows(others, gold, objective)
+        return float(differences.mean()) > _TWO_SIDED * standard_error(differences)
+    hits, other_hits = answers == gold, others == gold
+    only, only_other = int((hits & ~other_hits).sum()), int((other_hits & ~hits).sum())
+    return only > only_other and float(binomtest(only, only + only_other).pvalue) < _CHANCE
 
 
 def gold_losses(class_log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:

@@ -133,7 +133,8 @@ class Meter:
         for start in range(0, len(queries), _STATES_QUERIES):
             block = queries[start : start + _STATES_QUERIES]
             cost = Cost(len(block), held + sum(map(self.lengths.count, block)))
-            self._check(cost)
+            if (reason := self._reason_to_stop(cost)) is not None:
+                raise Stopped(reason)
             self.pace.start()
             with interrupted_by(self._heed_stop):
                 found.append(self.scorer.states(prefix, block, layers))
@@ -193,10 +194,6 @@ class Meter:
             raise Stopped(asked)
         if self.clock() - self._reported_at >= _REPORT_SECONDS:
             self._report(self.pace.done)
-
-    def _check(self, cost: Cost) -> None:
-        if (reason := self._reason_to_stop(cost)) is not None:
-            raise Stopped(reason)
 
     def _reason_to_stop(self, cost: Cost, taken: Cost = NO_COST) -> StopReason | None:
         """The reason why a chunk of this cost must not begin; None if it may begin."""

@@ -47,6 +47,7 @@ class PromptOfAnswer:
         """
         answer, made_of, head = self.answer, self.made_of, head_of_prompt(self.task, self.answer)
         prompt = find_renderer(self.task, answer, self.pool)
+        a_demonstration = fmean([one.tokens for one in answer.plain.examples] or [0])
         return Classifier(
             task=self.task,
             prompts=(Prompt(rows=prompt.rows, demonstrations=prompt.fixed),),
@@ -55,7 +56,7 @@ class PromptOfAnswer:
             model=ModelRecord(
                 model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device
             ),
-            tokens_per_input=self._mean_query_tokens() + answer.form.nearest * _mean_demonstration_tokens(answer),
+            tokens_per_input=self._mean_query_tokens() + answer.form.nearest * a_demonstration,
             tokens_held=self.opening_tokens + sum(one.tokens for one in answer.examples),
             most_tokens=self.most_tokens,
             retrieval=prompt.retrieval,
@@ -67,10 +68,6 @@ class PromptOfAnswer:
         """As measured for a classifier with prompts, or else of the demonstrations, which have a label word more; 0
         without either."""
         return fmean(self.query_tokens or [one.tokens for one in self.answer.examples] or [0])
-
-
-def _mean_demonstration_tokens(answer: SupportExamples) -> float:
-    return fmean([one.tokens for one in answer.plain.examples] or [0])
 
 
 def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | PriorHead:

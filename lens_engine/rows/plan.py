@@ -76,17 +76,13 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
         score_size = min(round(size), limit)
         shrunk = min(round(candidates / rho), candidates - 1)  # a rho close to 1 must also terminate
         keep = max(shrunk, options.keep) if rho > 1 else options.keep
-        is_last = keep <= options.keep or _rounds_are_used_up(options, rounds)
+        is_used_up = options.rho is None and len(rounds) + 1 >= options.rounds  # rounding could add a round
+        is_last = keep <= options.keep or is_used_up
         keep = min(options.keep if is_last else keep, candidates)
         rounds.append(FilterRound(candidates, score_size, score_size - scored, keep))
         if is_last:
             return rounds
         candidates, size, scored = keep, size * growth, score_size
-
-
-def _rounds_are_used_up(options: FilteringOptions, rounds: list[FilterRound]) -> bool:
-    """Whether a derived rho has used all `options.rounds`; without this check rounding could add a round."""
-    return options.rho is None and len(rounds) + 1 >= options.rounds
 
 
 def spread_evenly(groups: IndexArray) -> FloatArray:

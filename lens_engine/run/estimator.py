@@ -179,7 +179,10 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
 
     def _make_config(self) -> SelectionConfig:
         usual = {"labels": {"join_spellings": False}}  # two values are two classes
-        seed = {} if self.random_state is None else {"seed": _draw_seed(self.random_state)}
+        state, seed = self.random_state, dict[str, int]()
+        if state is not None:
+            drawn = state if isinstance(state, Integral) else check_random_state(state).randint(2**31)
+            seed["seed"] = int(drawn)
         return resolve_config(self.preset, overlay_options(usual, nest_options(self.options or {}), seed))
 
 
@@ -187,10 +190,6 @@ def _refuse_missing(values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value is None or (isinstance(value, float) and not isfinite(value)):
             raise InvalidDataset(f"y[{index}] is {value}; give a class, or leave the row out", field="y", row=index)
-
-
-def _draw_seed(random_state: Any) -> int:
-    return int(random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31))
 
 
 @lru_cache(maxsize=1)

@@ -109,7 +109,8 @@ class Judge:
         """The prompts that go on. No examples and a random set do in any case: the choice is compared with them."""
         table = Table.of(self.setup, self.proposals, state.cells)
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
-        kept, is_open = set(self._references(state.left)), False
+        first = {self.proposals[one].method: one for one in reversed(state.left)}
+        kept, is_open = {first[name] for name in ("zero_shot", "random") if name in first}, False
         chances, losses = dict[int, float](), dict[int, float]()
         for use in self.setup.uses:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
@@ -125,10 +126,6 @@ class Judge:
         likely = [one for one in ranked if chances.get(one, 0.0) >= _LEAST_CHANCE] if is_open else []
         kept |= set(likely[: max(most - len(kept), 0)])
         return tuple(one for one in state.left if one in kept)
-
-    def _references(self, left: Sequence[int]) -> list[int]:
-        first = {self.proposals[one].method: one for one in reversed(left)}
-        return [first[name] for name in ("zero_shot", "random") if name in first]
 
 
 def ask_prompts(

@@ -7,10 +7,9 @@ import numpy as np
 
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.quality import Quality, measure_accuracy, measure_figures
+from lens_engine.classifier.quality import measure_accuracy, measure_figures
 from lens_engine.config import Use
 from lens_engine.method.setup import Findings
-from lens_engine.model.base import LabelScorer
 from lens_engine.model.limits import pick_answers
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.record import TaskRecord
@@ -212,12 +211,12 @@ class _Report:
 
     def _show_contender(self, line: Line) -> Contender:
         gold = self.found.choices.table.gold[line.places]
-        judged = measure_accuracy(pick_answers(line.log_probs, gold), gold)
+        judged, tested = measure_accuracy(pick_answers(line.log_probs, gold), gold), self.found.test_line(line)
         about = {
             "name": line.name,
             "judged": judged,
             "is_dropped": self.found.choices.is_short(line),
-            "test": self._test(line),
+            "test": tested and measure_figures(tested).model_copy(update={"shares_answered": ()}),
             "tokens": line.tokens,
             "tokens_held": line.tokens_held,
             "usd": self._price(line),
@@ -237,10 +236,6 @@ class _Report:
             use=line.use,
             **about,
         )
-
-    def _test(self, line: Line) -> Quality | None:
-        figures = self.found.test_line(line)
-        return None if figures is None else measure_figures(figures).model_copy(update={"shares_answered": ()})
 
     def _price(self, line: Line) -> float | None:
         """USD of 1,000 answers of a prompt at the server; a long prefix is read from its cache."""
@@ -310,13 +305,14 @@ def _describe_provenance(prepared: PreparedRun) -> Provenance:
     """Everything needed to repeat the run."""
     scorer = prepared.meter.scorer
     identity, problem, config = scorer.identity, prepared.problem, prepared.setup.config
+    gpus = (fact.removeprefix(_GPU) for fact in scorer.surroundings if fact.startswith(_GPU))
     return Provenance(
         lens=__version__,
         model=identity.model,
         revision=identity.revision,
         dtype=identity.dtype,
         device=identity.device,
-        device_name=_find_device_name(scorer),
+        device_name=next(gpus, None),  # none on a processor
         executor=identity.executor,
         executor_note=identity.executor_note,
         seed=config.seed,
@@ -324,8 +320,3 @@ def _describe_provenance(prepared: PreparedRun) -> Provenance:
         test_sha256=None if problem.test is None else digest_examples(problem.test),
         config=config.model_dump(mode="json"),
     )
-
-
-def _find_device_name(scorer: LabelScorer) -> str | None:
-    """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    return next((fact.removeprefix(_GPU) for fact in scorer.surroundings if fact.startswith(_GPU)), None)

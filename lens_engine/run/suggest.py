@@ -240,13 +240,9 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
         except InvalidInput as error:
             plans.append(PresetPlan(preset, None, refusal=str(error)))
             continue
-        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.notes))
+        counts = {name: len(getattr(rows, name)) for name in ("labelled", "search", "judging", "test")}
+        plans.append(PresetPlan(preset, counts, warnings=rows.notes))
         if preset == "quick":
             gold = rows.task.index_labels(rows.labelled)
             words = estimate_accuracy([one.text for one in rows.labelled], gold, len(rows.task.labels))
     return tuple(plans), words
-
-
-def _count_rows(rows: DealtRows) -> dict[str, int]:
-    counts = {"labelled": rows.labelled, "search": rows.search, "judging": rows.judging, "test": rows.test}
-    return {name: len(found) for name, found in counts.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import describe_usd, shorten, show_count, show_percent, show_right, show_share
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import find_chosen, find_quality, kind_of
@@ -56,7 +56,7 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
     """The figures that some contender has."""
     columns: list[_Column] = [("right answers", lambda one: show_with_range(one.judged))]
     if result.objective == "macro_f1":
-        columns.append(("macro\nF1", lambda one: _show_f1(one.judged)))
+        columns.append(("macro\nF1", lambda one: show_f1(None if one.judged is None else one.judged.macro_f1)))
     columns.append(("rows", lambda one: NOTHING if one.judged is None else f"{one.judged.n:,}"))
     if any(one.test for one in result.contenders):
         columns.append(("test texts", lambda one: show_with_range(one.test)))
@@ -67,10 +67,6 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
     if any(one.usd is not None for one in result.contenders):
         columns.append(("1,000 texts", lambda one: NOTHING if one.usd is None else describe_usd(one.usd)))
     return columns
-
-
-def _show_f1(figure: Accuracy | None) -> str:
-    return show_f1(None if figure is None else figure.macro_f1)
 
 
 def tabulate_answered(result: SelectionResult) -> Table | None:

@@ -80,16 +80,12 @@ def describe_asking(task: TaskRecord) -> str:
             "The model is asked as a chat: the user writes the template, the assistant the label word. "
             f"{fields}The system message: {join_system(task.instruction, task.chat.system)!r}"
         )
-    told = [f"After the examples stands the text to classify: {_show_end(task.template)!r}. The model goes on."]
+    asked = task.template.partition("{label}")[0].rstrip()
+    told = [f"After the examples stands the text to classify: {asked!r}. The model goes on."]
     told += [f"The instruction before all examples: {task.instruction!r}."] if task.instruction else []
     if task.label_end:
         told.append(f"One label word begins another, so each is scored with its end: {task.label_end!r}.")
     return " ".join(told)
-
-
-def _show_end(template: str) -> str:
-    """The part of a template up to the label, as it stands for the text to classify."""
-    return template.partition("{label}")[0].rstrip()
 
 
 def describe_cost(result: SelectionResult) -> str:

@@ -16,7 +16,6 @@ _TIMEOUT_SECONDS = 10.0
 _CANCELLED, _REPEATED, _DELETED, _STRANGE = 0.15, 0.1, 0.2, 0.1  # shares of the jobs
 _REVIVED = 0.5  # share of the cancelled and of the failed ones
 _PAUSE_SECONDS = (0.3, 1.2)
-_REVIVALS = {"cancelled": "resume", "failed": "retry"}
 
 
 class Client(threading.Thread):
@@ -75,7 +74,7 @@ class Client(threading.Thread):
         if self._draw.random() < _REPEATED:
             self._repeat(accepted)
         self._wait(accepted)
-        if accepted.status in _REVIVALS and self._draw.random() < _REVIVED:
+        if accepted.status in {"cancelled", "failed"} and self._draw.random() < _REVIVED:
             self._revive(accepted)
         if accepted.status == "succeeded":
             self._read_result(accepted)
@@ -92,13 +91,12 @@ class Client(threading.Thread):
             self._poll(accepted)
 
     def _revive(self, accepted: Accepted) -> None:
-        """Resume a cancelled job, or retry a failed one, and wait for its end."""
-        act = _REVIVALS[accepted.status]
+        """Resume a cancelled or failed job, and wait for its end."""
         accepted.status = "queued"
-        response = self._send(act, lambda client: client.post(f"{accepted.path}/{act}"))
+        response = self._send("resume", lambda client: client.post(f"{accepted.path}/resume"))
         accepted.is_unsure = response is None
         if response is not None and response.status_code not in {200, 202}:
-            self._history.violate(f"{act} got {response.status_code}: {response.text[:200]}", accepted.id)
+            self._history.violate(f"resume got {response.status_code}: {response.text[:200]}", accepted.id)
         self._wait(accepted)
 
     def _cancel(self, accepted: Accepted) -> None:

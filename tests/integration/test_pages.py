@@ -169,7 +169,7 @@ def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestC
     for path in (f"/{selection_id}", f"/{selection_id}/live", f"/{selection_id}/rows?of=classifier&gold=0&answer=0"):
         assert client.get(f"/pages/selections{path}", headers=headers).status_code == 404
     assert client.get(f"/pages/compare?of={selection_id}&of={selection_id}", headers=headers).status_code == 404
-    for action in ("cancel", "resume", "retry", "delete"):
+    for action in ("cancel", "resume", "delete"):
         assert client.post(f"/pages/selections/{selection_id}/{action}", headers=headers).status_code == 404
     assert run_sql(selections.database, "SELECT status FROM jobs") == "succeeded"
 

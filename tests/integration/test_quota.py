@@ -40,12 +40,12 @@ def test_one_selection_too_many_is_refused_until_one_ends(
     selections.queued()
 
 
-def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_resume_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
     selections = Selections(make_client(max_selections=1), database)
     failed, cancelled = selections.failed(), selections.cancelled()
     selections.queued()
-    for selection_id, act in ((failed, "retry"), (cancelled, "resume")):
-        problem_of(selections.client.post(f"/selections/{selection_id}/{act}"), 429, "too-many-selections")
+    for selection_id in (failed, cancelled):
+        problem_of(selections.client.post(f"/selections/{selection_id}/resume"), 429, "too-many-selections")
         assert selections.status_of(selection_id) in {"failed", "cancelled"}
 
 

@@ -262,7 +262,7 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     refusal = problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "no-result")
     assert "submit a new one: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
-    assert "/retry queues it again" in failed["detail"]
+    assert "/resume queues it again" in failed["detail"]
 
 
 def test_suspicious_labels_come_with_their_texts(client: TestClient, selections: Selections) -> None:

@@ -1,4 +1,4 @@
-"""POST /retry and /resume in every state, and what they keep."""
+"""POST /resume in every state, and what it keeps."""
 
 import pytest
 from redis import Redis
@@ -33,19 +33,13 @@ def jobs_in(settings: Settings) -> list[str]:
         return [id_.decode() for id_ in redis.lrange("rq:queue:lens", 0, -1)]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("status", ["queued", "running", "cancelling", "cancelled", "succeeded"])
-def test_only_a_failed_selection_is_retried(client: TestClient, selections: Selections, status: str) -> None:
-    selection_id = selections.in_state(status)
-    problem_of(client.post(f"/selections/{selection_id}/retry"), 409, "not-failed")
-    assert selections.status_of(selection_id) == status
-
-
 def test_failed_selection_is_queued_again_with_no_crash_counted(
     client: TestClient, selections: Selections, database: Database, settings: Settings
 ) -> None:
     selection_id = selections.failed()
+    error = client.get(f"/selections/{selection_id}").json()["error"]
     run_sql(database, "UPDATE jobs SET crashes = 3, progress = '{}', phase = 'search'")
-    shown = post(client, selection_id, "retry")
+    shown = post(client, selection_id, "resume")
 
     assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)
     assert shown["attempt"] == 1
@@ -53,22 +47,15 @@ def test_failed_selection_is_queued_again_with_no_crash_counted(
         assert session.scalar(select(Job.crashes)) == 0
     assert jobs_in(settings)[-1] == f"{selection_id}-2"
     assert selections.claim(selection_id).attempt == 2
+    (event,) = selections.events_of(selection_id, "resumed")
+    assert event == {"error": error, "attempt": 1, "from_checkpoint": False, "result_deleted": False}
 
 
-def test_events_keep_the_error_of_a_retried_selection(client: TestClient, selections: Selections) -> None:
-    selection_id = selections.failed()
-    error = client.get(f"/selections/{selection_id}").json()["error"]
-    post(client, selection_id, "retry")
-
-    assert selections.events_of(selection_id, "retried") == [{"error": error, "attempt": 1}]
-    assert selections.events_of(selection_id, "status")[-1] == {"from": "failed", "to": "queued", "attempt": 1}
-
-
-def test_retry_is_not_undone_by_the_attempt_that_failed(
+def test_resume_is_not_undone_by_the_attempt_that_failed(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     selection_id = selections.failed()
-    post(client, selection_id, "retry")
+    post(client, selection_id, "resume")
     late = Claim(selection_id, 1)
     with database.session_scope() as session:
         assert not endings.finish(session, late, make_result())
@@ -76,8 +63,10 @@ def test_retry_is_not_undone_by_the_attempt_that_failed(
     assert selections.status_of(selection_id) == "queued"
 
 
-@pytest.mark.parametrize("status", ["cancelling", "succeeded", "failed"])
-def test_only_a_cancelled_selection_is_resumed(client: TestClient, selections: Selections, status: str) -> None:
+@pytest.mark.parametrize("status", ["cancelling", "succeeded"])
+def test_only_a_cancelled_or_failed_selection_is_resumed(
+    client: TestClient, selections: Selections, status: str
+) -> None:
     selection_id = selections.in_state(status)
     problem_of(client.post(f"/selections/{selection_id}/resume"), 409, "not-cancelled")
     assert selections.status_of(selection_id) == status
@@ -110,7 +99,7 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
         assert session.get(StoredCheckpoint, claim.job_id) is not None
         for table in (Report, StoredClassifier):
             assert session.scalars(select(table)).all() == []
-    data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1}
+    data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1, "error": None}
     assert selections.events_of(claim.job_id, "resumed") == [data]
     assert jobs_in(settings)[-1] == f"{claim.job_id}-2"
 
@@ -119,7 +108,7 @@ def test_selection_cancelled_in_the_queue_starts_from_the_start(client: TestClie
     selection_id = selections.cancelled()
     post(client, selection_id, "resume")
     assert selections.events_of(selection_id, "resumed") == [
-        {"from_checkpoint": False, "result_deleted": False, "attempt": 0}
+        {"from_checkpoint": False, "result_deleted": False, "attempt": 0, "error": None}
     ]
     assert selections.claim(selection_id).attempt == 1
 

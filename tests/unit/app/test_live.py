@@ -146,7 +146,7 @@ def test_what_happened_is_told_newest_first() -> None:
         make_event("phase", phase="search"),
         make_event("status", **{"from": "running", "to": "queued", "attempt": 1}),
         make_event("worker-unfit", detail="The GPU failed."),
-        make_event("retried", error={}),
+        make_event("resumed", error={}),
         make_event("of a later release"),
     ]
     assert [note.text for note in describe_run(make_job("queued"), WORKERS, events).notes] == [

@@ -6,7 +6,7 @@ from typing import Any
 import openapi_spec_validator
 import pytest
 
-from app.lifecycle.endings import RESUMED, RETRIED, WORKER_UNFIT
+from app.lifecycle.endings import RESUMED, WORKER_UNFIT
 from app.main import create_app
 from app.settings import Settings
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign, EndpointAway
@@ -97,7 +97,7 @@ def test_conditional_get_is_declared(document: dict[str, Any], path: str) -> Non
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
     codes = (CheckpointDamaged.code, CheckpointForeign.code, EndpointAway.code, ModelMoved.code)
-    for kind in ("status", "phase", "classifier", *codes, WORKER_UNFIT, RETRIED, RESUMED):
+    for kind in ("status", "phase", "classifier", *codes, WORKER_UNFIT, RESUMED):
         assert kind in properties["type"]["description"]
 
 

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lens_cli.application import create_application
+from tests.integration.samples import make_bag_of_words
 
 NEW = ["the gas bill is late", "=1+1 is late", "film 3", "the gas bill is late", ""]
 
@@ -56,6 +57,17 @@ def test_file_keeps_its_columns_and_dialect_beside_the_label_column_of_the_label
     written = Path("next.csv").read_bytes().decode().splitlines()
     assert written[0] == header
     assert "Fällig" in written[1]
+
+
+def test_classifier_of_words_is_asked_from_fifty_labels_on() -> None:
+    make_bag_of_words().save("classifier.json")
+    assert run("--classifier", "classifier.json")[0] == 0
+    Path("classifier.json").write_text("{}")
+    assert run("--classifier", "classifier.json")[0] != 0
+    Path("train.csv").write_text("text,label\na film,0\nb film,1\n")
+    code, said = run("--classifier", "classifier.json")
+    assert code == 0
+    assert "the classifier is not asked, because fewer than 50 rows are labelled" in said
 
 
 def test_output_never_replaces_an_input() -> None:

@@ -237,10 +237,3 @@ def test_odd_time_to_wait_and_a_redirect_are_survived(wait: str, pauses: list[fl
     with pytest.raises(Problem, match="307"):
         client.selections.get(ID)
     assert pauses == [1.0]
-
-
-def test_retry_whose_answer_was_lost_is_not_sent_again() -> None:
-    client, wire = client_of(httpx.ReadError("gone"))
-    with pytest.raises(Unreachable):
-        client.selections.retry(ID)
-    assert len(wire.requests) == 1

@@ -163,15 +163,29 @@ def test_random_texts_are_drawn_uniformly() -> None:
     assert 30 < min(places.values()) <= max(places.values()) < 70  # 50 each
 
 
-def cover(texts: list[str], labelled: list[str]) -> list[str]:
+def cover(texts: list[str], labelled: list[str], **more: object) -> list[str]:
     """The first text by coverage where none is random."""
-    return [texts[one.place] for one in choose_texts(texts, labelled, 1).texts]
+    return [texts[one.place] for one in choose_texts(texts, labelled, 1, **more).texts]  # type: ignore[arg-type]
 
 
 def test_text_that_most_are_like_comes_first_and_labelled_ones_cover_theirs() -> None:
     texts = SINGLES + GROUPS
     assert "gas" in cover(texts, [])[0]
     assert "phone" in cover(texts, [*GROUPS[:2], "the gas bill is late"])[0]
+
+
+def test_doubt_of_a_classifier_counts_from_fifty_labels_on() -> None:
+    asked = list[int]()
+
+    def ask(pool: object) -> np.ndarray:  # type: ignore[type-arg]
+        asked.append(len(list(pool)))  # type: ignore[call-overload]
+        return np.array([[0.5, 0.5] if text == SINGLES[1] else [1.0, 0.0] for text in SINGLES + GROUPS])
+
+    labelled = [f"label{n}" for n in range(50)]
+    assert "gas" in cover(SINGLES + GROUPS, labelled[:49], ask=ask)[0]
+    assert asked == []
+    assert cover(SINGLES + GROUPS, labelled, ask=ask) == [SINGLES[1]]
+    assert asked == [21]
 
 
 def test_of_too_many_texts_a_sample_is_compared() -> None:
