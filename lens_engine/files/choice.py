@@ -223,12 +223,17 @@ def _find_known(table: Table, named: Named, *, has_labels: bool) -> tuple[Chosen
     exact_text, exact_label = (name if name in names else None for name in (TEXT, LABEL))
     words = [name for name in names if fold_name(name).replace("_", "") == "labeltext"]  # beside numbers, as of setfit
     first = [str(show_value(row.cells.get(LABEL))) for row in islice(table.rows(), NAMED_ROWS)] if words else []
-    exact_label = words[0] if exact_label and words and all(map(is_number, first)) else exact_label
+    has_words = exact_label is not None and bool(words) and all(map(is_number, first))
     for of_text, of_label, why in ((table.text, table.label, _OF_KIND), (exact_text, exact_label, "named exactly so")):
         if text is None and of_text and not (label and of_text == label.wanted):
             text = ChosenColumn(of_text, why)
         if label is None and of_label and has_labels and not (text and of_label in list_columns(text.wanted)):
-            label = ChosenColumn(of_label, why)
+            is_number_of = has_words and why != _OF_KIND
+            label = (
+                ChosenColumn(words[0], "the words of the numbers in 'label'")
+                if is_number_of
+                else ChosenColumn(of_label, why)
+            )
     return text, label
 
 

@@ -118,14 +118,15 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
 
 
 def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
-    """The rows of a whole text of JSON (an array, objects one after another, or what an object holds), and a note."""
+    """The rows of a whole text of JSON (an array, or what an object holds), and a note."""
     text = file.text
     start = _skip(text, 0)
     if text[start] == "[":
-        return lambda: _read_items(text, start + 1, file, "]"), ""
+        return lambda: _read_items(text, start + 1, file), ""
     value, end = _scan(text, start, file)
     if _skip(text, end) < len(text):
-        return lambda: _read_items(text, start, file, ""), ""
+        told = f"more follows the object, {tell_place(text, end, 1)}; write an object a line, or a list of objects"
+        raise InvalidDataset(f"the file is not valid JSON: {told}", field=file.field)
     items, note = find_rows(value) or ([], "no list of rows is found in it")
     if not items:
         told = f"the file is one JSON object, and {note}; keys found: {show_names(list(value))}"
@@ -135,14 +136,14 @@ def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:
     return lambda: iter(rows), note
 
 
-def _read_items(text: str, start: int, file: TextFile, closing: str) -> Iterator[Row]:
-    """The rows of an array, or of objects one after another."""
+def _read_items(text: str, start: int, file: TextFile) -> Iterator[Row]:
+    """The rows of an array."""
     line, last, has_lines = 1, 0, "\n" in text.strip()
-    while (start := _skip(text, start)) < len(text) and text[start] != closing:
+    while (start := _skip(text, start)) < len(text) and text[start] != "]":
         line, last = line + text.count("\n", last, start), start
         value, start = _scan(text, start, file)
         yield make_row(value, line if has_lines else None)
-    if closing and (start == len(text) or _skip(text, start + 1) < len(text)):
+    if start == len(text) or _skip(text, start + 1) < len(text):
         what = "it is cut off" if start == len(text) else "more follows the array"
         place = tell_place(text, min(start + 1, len(text)), 1)
         raise InvalidDataset(f"the file is no JSON array: {what} at {place}", field=file.field)
@@ -181,7 +182,7 @@ def find_rows(value: Any, depth: int = 0) -> _Found | None:
     if tables:
         return [], f"several lists in it may be the rows: {_show_tables(tables)}"
     inner = (found for one in value.values() if (found := find_rows(one, depth + 1)))
-    return _find_texts_by_label(value) or next(inner, None)
+    return next(inner, None)
 
 
 def _choose_table(tables: Mapping[str, Sequence[Any]]) -> str | None:
@@ -197,15 +198,6 @@ def _choose_table(tables: Mapping[str, Sequence[Any]]) -> str | None:
 
 def _show_tables(tables: Mapping[str, Sequence[Any]]) -> str:
     return ", ".join(f"{key!r} ({show_count(len(one), 'row')})" for key, one in islice(tables.items(), 10))
-
-
-def _find_texts_by_label(value: Mapping[str, Any]) -> _Found | None:
-    """The rows of labels, each with a list of its texts."""
-    lists = [one for one in value.values() if isinstance(one, list) and all(isinstance(text, str) for text in one)]
-    if any(map(is_usual, value)) or not 2 <= len(value) == len(lists):
-        return None
-    pairs = [{"text": text, "label": label} for label, texts in value.items() for text in texts]
-    return pairs, f"each key is read as the label of its texts: {show_names(list(value))}"
 
 
 def _find_viewed(value: Mapping[str, Any]) -> _Found | None:

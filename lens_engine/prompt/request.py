@@ -141,7 +141,7 @@ class TaskRequest:
         examples: Sequence[Example],
         *,
         join_spellings: bool = True,
-        label_column: str | tuple[str, ...] | None = None,
+        label_column: str | None = None,
     ) -> Wordings:
         """The task, and the other wordings that a run chooses among.
 

@@ -30,12 +30,12 @@ OTHER_TEMPLATES = ("Text: {text}\nLabel: {label}\n", "{text} Label: {label}.")
 """Further templates to try."""
 
 
-def write_template(label_column: str | tuple[str, ...] | None) -> str:
+def write_template(label_column: str | None) -> str:
     """The template of a task that names none: `{text} Sentiment: {label}.` for a column of labels named `sentiment`.
 
     A name that says nothing of the labels, such as `label` or `col3`, gives the default.
     """
-    name = label_column.rpartition(".")[2].strip() if isinstance(label_column, str) else ""
+    name = (label_column or "").rpartition(".")[2].strip()
     name = re.sub("(?<=[a-z])[A-Z]", lambda found: f" {found[0].lower()}", name)
     words = re.split("[ _-]", name) if _WORDS.fullmatch(name) and len(name) <= _MOST_CHARACTERS else []
     words = [word for word in words if word.casefold() not in _DROPPED]

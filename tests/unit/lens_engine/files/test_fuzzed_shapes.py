@@ -152,7 +152,7 @@ def test_row_with_an_odd_value_in_any_place_ends_in_a_refusal_or_a_table(
     content, path = SHAPES[written](ROWS[:12]), tmp_path / "upload"
     try:
         rows = json.loads(content)
-    except ValueError:  # a value a line, or objects one after another
+    except ValueError:  # a value a line
         rows = [json.loads(line) for line in content.splitlines()] if content.startswith(b'{"') else []
     if isinstance(rows, list) and rows:
         for changed in change_each(rows[-1], odd):

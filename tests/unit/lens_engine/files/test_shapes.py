@@ -52,7 +52,6 @@ PLAIN = {
     "parquet",
     "json array",
     "json array in one line",
-    "objects one after another",
     "lists of one",
     "Doccano",
     "YAML",

@@ -129,11 +129,9 @@ SHAPES: dict[str, Callable[[Rows], bytes]] = {
         [{"text": text, "label": label} for text, label in rows]
     ).encode(),
     "json array of pairs": array,
-    "objects one after another": lambda rows: b"\n".join(array({"text": text, "label": label}) for text, label in rows),
     "data key": lambda rows: array({"version": 1, "data": [{"text": text, "label": label} for text, label in rows]}),
     "nested rows": lambda rows: array({"rows": [{"row": {"text": text, "label": label}} for text, label in rows]}),
     "splits": lambda rows: array({"train": list(rows), "test": [["x", "billing"]]}),
-    "texts by label": lambda rows: array(by_label(rows)),
     "lists of one": lambda rows: lines([{"text": text, "label": [label]} for text, label in rows]),
     "lists of one in csv": lambda rows: (
         "text,labels\n" + "".join(f'"{text}","[\'{label}\']"\n' for text, label in rows)
