@@ -89,6 +89,7 @@ def _ask_for_words(num_rows: Mapping[str, int], template: str, refusal: str) -> 
         "advice": None,
         "language": None,
         "notes": (),
+        "of_rows": (),
     }
 
 
@@ -113,6 +114,7 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str, *, is_loca
         "preset": found.preset,
         "advice": found.advice,
         "notes": found.warnings,
+        "of_rows": found.plans[0].warnings,
         "language": language and describe_language(language, is_bundled=model == BUNDLED_MODEL),
     }
 

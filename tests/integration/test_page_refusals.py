@@ -83,6 +83,7 @@ def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) 
     found = client.get(f"/pages/new?dataset={dataset}", headers=FRAGMENT).text
     assert [one in found for one in ("62 rows.</li>", "from 0")] == [True, False]
     offered = client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT).text
+    assert "more than one label and was set aside (" in offered
     size = "62 rows, 2 labels"
     assert f">{size}. Left out, with too few rows: mixed (1).</li>" in " ".join(offered.split())
     fields = [re.findall(rf'name="{name}"[^>]* value="([^"]*)"', offered) for name in ("label", "word", "labels.rare")]
