@@ -196,7 +196,7 @@ class Transport:
             ):
                 async for piece in response.aiter_bytes():
                     content += piece
-                    if len(content) > _MOST_BYTES:
+                    if len(content) > (_MOST_BYTES if response.is_success else _REFUSAL_BYTES):
                         break
             return response, bytes(content)
         finally:
