@@ -65,8 +65,6 @@ def name_wording(tasks: Sequence[Task], place: int, error: InvalidInput) -> Inva
 
     A run does not leave the wording out: it would compare fewer than it was asked to.
     """
-    if len(tasks) == 1:
-        return error
     template, instruction = tasks[place].template.pattern, tasks[place].instruction
     told = f"the instruction {show_label(instruction)}" if instruction else "no instruction"
     message = f"wording {place + 1} of {len(tasks)}, with the template {show_label(template)} and {told}: {error}"
@@ -175,6 +173,8 @@ def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) 
             asked.append(scorer.fit_task(task))
             rows = fit_to_context(replace(rows, task=asked[-1]), scorer)
         except InvalidInput as error:
+            if len(tasks) == 1:
+                raise
             raise name_wording(tasks, place, error) from error
     rows = replace(rows, task=asked[0])
     lengths, states = measure_lengths(rows, rows.task, scorer), scorer.num_layers > 0
