@@ -51,7 +51,7 @@ def wait_in_the_queue(stage: Selections) -> State:
 
 
 def run(stage: Selections) -> State:
-    return State(f"/pages/selections/{_run(stage)}", "Right answers to expect")
+    return State(f"/pages/selections/{_run(stage)}", "right on new texts")
 
 
 def succeed(stage: Selections) -> State:
