@@ -71,7 +71,7 @@ class Kept:
         """Take up the whole batches that an earlier run kept. `asked`: the file, by its digest, and all that is asked
         of it; answers to anything else are forgotten.
         """
-        path = output.with_name(f"{output.name}.partial.jsonl")
+        path = name_partial(output)
         kept = cls(path, output, json.dumps(asked, sort_keys=True))
         # A run that was killed may have cut the last line.
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
@@ -126,8 +126,14 @@ def make_examples(examples: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"text": text, "label": label} for text, label in examples]
 
 
+def name_partial(output: Path) -> Path:
+    """The file beside an output that keeps what is answered so far."""
+    return output.with_name(f"{output.name}.partial.jsonl")
+
+
 def digest_file(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def read_file(file: File) -> bytes:

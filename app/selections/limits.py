@@ -18,7 +18,7 @@ from lens_engine.model.spending import TokenPrices
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
-Columns = tuple[ColumnNames, ColumnNames]
+Columns = tuple[ColumnNames, str]
 """Names of the columns of the texts and the labels."""
 
 _BARE = frozenset({"texts", "dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})

@@ -13,7 +13,7 @@ from lens_cli.asked_model import describe_opening
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output, show_note
 from lens_cli.subject_file import SubjectFile
 from lens_cli.views.progress import RowBar, row_bar
-from lens_client.calls import Kept
+from lens_client.calls import Kept, digest_file, name_partial
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.batches import Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
@@ -54,7 +54,7 @@ class Paths:
 
     @property
     def partial(self) -> Path:
-        return self.output.with_name(f"{self.output.name}.partial.jsonl")
+        return name_partial(self.output)
 
     def check(self, *, overwrite: bool) -> None:
         """Find out before the run, not after it."""
@@ -189,8 +189,7 @@ def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: 
 def _digest(path: Path) -> str:
     if path.is_dir():
         return hashlib.sha256("".join(map(_digest, sorted(path.iterdir()))).encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_file(path)
 
 
 def _find_format(path: Path) -> TableFormat:

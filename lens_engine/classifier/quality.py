@@ -190,13 +190,8 @@ def share_of_largest_class(gold: IndexArray) -> float:
     return float(np.bincount(gold).max() / len(gold))
 
 
-def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
-    """The quality of class probabilities `[rows, labels]`; see `RowFigures.of`."""
-    return measure_figures(RowFigures.of(class_log_probs, gold))
-
-
 def measure_figures(figures: RowFigures) -> Quality:
-    """As `measure_quality`."""
+    """How good class probabilities are on rows."""
     return Quality(
         **dict(measure_accuracy(figures.answers, figures.gold)),
         log_loss=float(figures.losses.mean()),
@@ -220,7 +215,7 @@ def measure_accuracy(predictions: IndexArray, gold: IndexArray) -> Accuracy:
 
 
 def measure_with_intervals(figures: RowFigures) -> MeasuredQuality:
-    """As `measure_quality`. The intervals are percentiles over samples of the rows, drawn with a fixed seed.
+    """As `measure_figures`. The intervals are percentiles over samples of the rows, drawn with a fixed seed.
 
     Macro-F1 of a sample is over the labels that occur among all rows.
     """

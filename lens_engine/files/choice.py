@@ -34,6 +34,7 @@ from lens_engine.prompt.text_checks import count_unspaced, fold_text, is_blank, 
 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted
 _NAMED, _OF_KIND = "you named it", "as such files have it"
+_OF_NUMBERS = "the words of the numbers in 'label'"
 _SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
 """What a refusal shows of each column: rows, and characters of a value."""
 _DEEPEST = 5
@@ -228,12 +229,8 @@ def _find_known(table: Table, named: Named, *, has_labels: bool) -> tuple[Chosen
         if text is None and of_text and not (label and of_text == label.wanted):
             text = ChosenColumn(of_text, why)
         if label is None and of_label and has_labels and not (text and of_label in list_columns(text.wanted)):
-            is_number_of = has_words and why != _OF_KIND
-            label = (
-                ChosenColumn(words[0], "the words of the numbers in 'label'")
-                if is_number_of
-                else ChosenColumn(of_label, why)
-            )
+            numbers = has_words and why != _OF_KIND
+            label = ChosenColumn(words[0], _OF_NUMBERS) if numbers else ChosenColumn(of_label, why)
     return text, label
 
 

@@ -130,7 +130,7 @@ class Pace:
         self._began = self._clock()
 
     def begin(self, cost: Cost, label_tokens: int) -> None:
-        """A chunk is under way; so many tokens are fed after each query."""
+        """Note a chunk that begins. `label_tokens`: number of tokens that are fed after each query."""
         self._chunk, self._chunk_tokens = cost, max(cost.tokens + cost.pairs * label_tokens, 1)
         self._fed_before = self._scorer.fed_tokens
 

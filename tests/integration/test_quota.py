@@ -23,7 +23,7 @@ from tests.integration.samples import (
     problem_of,
 )
 from tests.integration.test_dataset_locks import wait_until_blocked
-from tests.integration.test_retry import put_checkpoint
+from tests.integration.test_resume import put_checkpoint
 
 
 def test_one_selection_too_many_is_refused_until_one_ends(

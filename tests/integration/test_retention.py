@@ -11,7 +11,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobQueue
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.test_retry import put_checkpoint
+from tests.integration.test_resume import put_checkpoint
 
 
 def make_old(database: Database, job_id: str, created: int, ended: int) -> str:

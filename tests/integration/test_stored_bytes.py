@@ -16,7 +16,7 @@ from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_rows, make_submission
 from tests.integration.test_quota import stored_by
-from tests.integration.test_retry import put_checkpoint
+from tests.integration.test_resume import put_checkpoint
 
 QUERY = Path(__file__).parents[2] / "docs" / "owners.sql"
 

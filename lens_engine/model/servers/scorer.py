@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True)
-class Flight:
+class PendingBlock:
     """A block, and the requests that it waits for."""
 
     plan: ReadPlan
@@ -44,7 +44,7 @@ class Flight:
     """Where the values of each request belong: a view of `reads`  # [queries of a prefix, wanted], and its rows."""
 
     @property
-    def has_landed(self) -> bool:
+    def is_answered(self) -> bool:
         return all(request.done() for request in self.requests)
 
     def fill_in(self, found: Sequence[FloatArray]) -> None:
@@ -64,14 +64,14 @@ def list_rows(server: Server, block: Block) -> list[Row]:
     ]
 
 
-def list_requests(flights: Iterable[Flight]) -> list["Future[FloatArray]"]:
-    return [request for flight in flights for request in flight.requests]
+def list_requests(blocks: Iterable[PendingBlock]) -> list["Future[FloatArray]"]:
+    return [request for one in blocks for request in one.requests]
 
 
 CHECK_EVERY = 1_000
 """Requests between two looks at whether the server still answers as at connection."""
 
-_FLYING_REQUESTS = 4
+_PENDING_REQUESTS = 4
 """Requests that wait or are under way for each one that may be under way: then none waits for the caller."""
 
 _SHIFT_NATS = 0.5
@@ -143,36 +143,36 @@ class EndpointScorer(BlockScorer):
             EndpointError: the server refuses, or its answers are no scores; or as `LabelScorer.score`.
         """
         plan = self._server.plan(label_spans)
-        flying = deque[Flight]()
+        pending = deque[PendingBlock]()
         try:
             for block in blocks:
-                flying.append(self._start(block, plan))
-                while flying and (flying[0].has_landed or self._is_busy(flying)):
-                    yield self._land(flying, label_spans)
-            while flying:
-                yield self._land(flying, label_spans)
+                pending.append(self._start(block, plan))
+                while pending and (pending[0].is_answered or self._is_busy(pending)):
+                    yield self._finish(pending, label_spans)
+            while pending:
+                yield self._finish(pending, label_spans)
         finally:
-            if flying:
-                self._transport.drain(list_requests(flying))
+            if pending:
+                self._transport.drain(list_requests(pending))
 
     def close(self) -> None:
         """End the connection."""
         self._transport.close()
 
-    def _is_busy(self, flying: Iterable[Flight]) -> bool:
-        waiting = sum(not request.done() for request in list_requests(flying))
-        return waiting >= _FLYING_REQUESTS * self.num_workers
+    def _is_busy(self, pending: Iterable[PendingBlock]) -> bool:
+        waiting = sum(not request.done() for request in list_requests(pending))
+        return waiting >= _PENDING_REQUESTS * self.num_workers
 
-    def _start(self, block: Block, plan: ReadPlan) -> Flight:
+    def _start(self, block: Block, plan: ReadPlan) -> PendingBlock:
         """Look every read up, and ask for those that are not found."""
-        flight = Flight(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
+        one = PendingBlock(plan, [np.zeros((*block.shape, len(wanted))) for wanted in plan.wanted])
         lengths = self._count_block(block, plan)
         missing = np.zeros(block.shape, dtype=bool)
         for row, columns, prefix, queries in list_rows(self._server, block):
             for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
                 endings = [query + suffix for query in queries]
                 keys = _make_keys(self._identity_of_keys, prefix, endings, wanted)
-                view = flight.reads[read][row, columns]
+                view = one.reads[read][row, columns]
                 absent = self._look_up(view, keys)
                 missing[row, columns][absent] = True
                 for start in range(0, len(absent), self._server.prompts_per_request):
@@ -182,21 +182,21 @@ class EndpointScorer(BlockScorer):
                     tokens = int(lengths[row, columns][chosen].sum()) + len(chosen) * len(suffix)
                     written = len(chosen) * self._server.most_written
                     self.spending.expect(self.spending.estimate(tokens, written), request)
-                    flight.requests.append(request)
-                    flight.places.append((view, chosen))
-        flight.pairs_found = int((~missing).sum())
-        return flight
+                    one.requests.append(request)
+                    one.places.append((view, chosen))
+        one.pairs_found = int((~missing).sum())
+        return one
 
-    def _land(self, flying: deque[Flight], label_spans: Sequence[str]) -> LabelLogProbs:
+    def _finish(self, pending: deque[PendingBlock], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out."""
-        flight = flying[0]
-        flight.fill_in(self._transport.wait_all(flight.requests, others=list_requests(flying)))
-        flying.popleft()
+        one = pending[0]
+        one.fill_in(self._transport.wait_all(one.requests, others=list_requests(pending)))
+        pending.popleft()
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
             self._check_again()
-        self.pairs_found += flight.pairs_found
-        scores = flight.plan.sum_paths(flight.reads)
+        self.pairs_found += one.pairs_found
+        scores = one.plan.sum_paths(one.reads)
         check_finite(scores, label_spans)
         return scores
 

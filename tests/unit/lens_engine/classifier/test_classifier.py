@@ -10,7 +10,7 @@ from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prediction, Predictions, Prompt
 from lens_engine.classifier.fitting import fit_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
-from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.quality import RowFigures, measure_figures
 from lens_engine.classifier.regression import normalise
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
 from lens_engine.prompt.record import TaskRecord
@@ -70,7 +70,7 @@ def make_classifier() -> Make:
             "fit_rows": len(TEXTS),
             "model": ModelRecord.of(scorer.identity) if demonstrations else None,
             "tokens_per_input": 1 / 3,
-            "quality": measure_quality(found, gold),
+            "quality": measure_figures(RowFigures.of(found, gold)),
         }
         return Classifier(**(given | changes))
 

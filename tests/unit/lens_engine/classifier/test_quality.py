@@ -8,9 +8,10 @@ from sklearn.metrics import f1_score
 
 from lens_engine.classifier.candidates import MOST_SUSPICIOUS, find_suspicious
 from lens_engine.classifier.quality import (
+    RowFigures,
     measure_accuracy,
+    measure_figures,
     measure_macro_f1,
-    measure_quality,
     measure_shares,
     standard_error,
     value_rows,
@@ -31,7 +32,7 @@ def test_calibration_error_weighs_bins_by_their_rows() -> None:
     gold = np.array([0, 0, 1, 1])
 
     expected = (3 * abs(0.95 - 2 / 3) + 1 * abs(0.55 - 0)) / 4
-    assert measure_quality(with_confidences(confidences), gold).ece == pytest.approx(expected)
+    assert measure_figures(RowFigures.of(with_confidences(confidences), gold)).ece == pytest.approx(expected)
 
 
 def test_curve_counts_the_answers_above_each_threshold() -> None:
@@ -47,10 +48,9 @@ def test_curve_counts_the_answers_above_each_threshold() -> None:
 
 
 def test_equal_probabilities_have_one_point() -> None:
-    quality = measure_quality(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0]))
-    assert [one.model_dump() for one in quality.shares_answered] == [
-        {"threshold": 0.5, "share": 1.0, "accuracy": 4 / 6}
-    ]
+    quality = measure_figures(RowFigures.of(np.log(np.full((6, 2), 0.5)), np.array([0, 1, 0, 1, 0, 0])))
+    (point,) = quality.shares_answered
+    assert point.model_dump() == {"threshold": 0.5, "share": 1.0, "accuracy": 4 / 6}
 
 
 def draw(seed: int, rows: int, labels: int = 4) -> tuple[IndexArray, IndexArray]:

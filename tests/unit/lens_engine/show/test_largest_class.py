@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.bag_of_words import WordsEstimate
-from lens_engine.classifier.quality import Quality, RowFigures, measure_quality, measure_with_intervals
+from lens_engine.classifier.quality import Quality, RowFigures, measure_figures, measure_with_intervals
 from lens_engine.presets import resolve_config
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_percent, show_share
@@ -37,7 +37,7 @@ def quality(right: int) -> Quality:
     """Of ten rows, six of which have the first label; the last rows are answered wrongly."""
     gold = np.array([0] * 6 + [1] * 4)
     answers = np.where(np.arange(10) < right, gold, 1 - gold)
-    return measure_quality(np.log(np.where(np.arange(2) == answers[:, None], 0.9, 0.1)), gold)
+    return measure_figures(RowFigures.of(np.log(np.where(np.arange(2) == answers[:, None], 0.9, 0.1)), gold))
 
 
 def test_share_is_that_of_the_most_frequent_label_of_the_rows() -> None:

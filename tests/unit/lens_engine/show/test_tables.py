@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lens_engine.classifier.quality import AnsweredShare, measure_quality
+from lens_engine.classifier.quality import AnsweredShare, RowFigures, measure_figures
 from lens_engine.result import Wording
 from lens_engine.show.documents import write_fragment, write_html
 from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
@@ -83,8 +83,8 @@ def test_answers_above_a_threshold_are_shown_where_probabilities_differ() -> Non
 
 def test_table_has_shares_down_to_a_half_beside_the_largest_class() -> None:
     first = np.linspace(0.5, 0.99, 100)
-    quality = measure_quality(np.log(np.stack([first, 1 - first], axis=1)), np.array([1] * 25 + [0] * 75))
-    table = tabulate_shares("classifier", quality, "100 rows")
+    figures = RowFigures.of(np.log(np.stack([first, 1 - first], axis=1)), np.array([1] * 25 + [0] * 75))
+    table = tabulate_shares("classifier", measure_figures(figures), "100 rows")
     assert table is not None
     assert table.title == "Leave doubtful texts to a person: classifier, on 100 rows"
     assert table.rows[0] == ("100 %", "75 of 100 (75 %)", "0.5000")
