@@ -86,7 +86,7 @@ def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
             return "It is asked to stop. It keeps the best examples that it has found.", False
         if _is_loading(job):
             return _LOADING, False
-        return "Searching." if job.attempt == 1 else f"Searching. Attempt {job.attempt}.", False
+        return "Running." if job.attempt == 1 else f"Running. Attempt {job.attempt}.", False
     if status is Status.FAILED:
         unknown = f"the reason is in the log of the worker; look there for {job.id}"
         return f"It failed: {(job.error or {}).get('detail', unknown)}", True

@@ -33,7 +33,7 @@ def test_path_from_a_file_to_production(tab: Page, lens: Stack) -> None:
     tab.fill_in("Further options, as JSON", json.dumps(OPTIONS))
     tab.press_button("Start the selection")
 
-    tab.see("Searching.")
+    tab.see("Running.")
     tab.see("Search · now")
     tab.run("window.isSamePage = true")
     lens.let_go()

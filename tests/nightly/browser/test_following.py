@@ -18,7 +18,7 @@ def followed(tab: Page, lens: Stack) -> Iterator[Page]:
     selection_id = lens.submit()
     tab.open(f"/pages/selections/{selection_id}")
     tab.run("window.isSamePage = true")
-    tab.see("Searching.")
+    tab.see("Running.")
     tab.see("Search · now")
     yield tab
     lens.let_go()

@@ -58,7 +58,7 @@ def test_queued_run_says_where_it_stands(place: QueueOut | None, says: str, is_t
     ("values", "says", "is_trouble"),
     [
         ({"status": "running"}, "Loading the model …", False),
-        ({"status": "running", "progress": {}}, "Searching.", False),
+        ({"status": "running", "progress": {}}, "Running.", False),
         ({"status": "running", "lease_until": PAST}, "The worker is silent.", True),
         ({"status": "cancelling", "lease_until": PAST}, "The worker is silent.", True),
         ({"status": "cancelling"}, "It is asked to stop", False),
@@ -82,7 +82,7 @@ def test_later_attempt_says_so() -> None:
     waiting = make_job("queued", attempt=1, crashes=1)
     assert describe_run(waiting, WORKERS, []).sentence.endswith("Its worker ended in the middle.")
     going = make_job("running", attempt=2, crashes=1, progress=asdict(PROGRESS), lease_until=AHEAD)
-    assert describe_run(going, WORKERS, []).sentence == "Searching. Attempt 2."
+    assert describe_run(going, WORKERS, []).sentence == "Running. Attempt 2."
 
 
 @pytest.mark.parametrize(
