@@ -246,7 +246,7 @@ def price_test(setup: Setup) -> Cost:
     forms = setup.config.search.forms
     most = max(NEAREST) if "nearest" in forms else 0
     if "fixed+nearest" in forms:
-        most = max(most, setup.rows.quotas.num_demonstrations + max(NEAREST_AFTER_FIXED))
+        most = max(most, setup.rows.quotas.num_demonstrations + NEAREST_AFTER_FIXED)
     found = prices.judging_pairs(rows * len(setup.uses), most) if most else Cost()
     return found + prices.judging(len(setup.uses) + 1, rows) + prices.judging(1, rows, 0)
 

@@ -26,11 +26,11 @@ from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.types import Example
 
-NEAREST = (4, 8, 16)
+NEAREST = (4, 8)
 """Numbers of nearest rows that are tried alone."""
 
-NEAREST_AFTER_FIXED = (4, 8)
-"""Numbers of nearest rows that are tried after a set."""
+NEAREST_AFTER_FIXED = 4
+"""Number of nearest rows that are tried after a set."""
 
 MANY = (32, 64)
 """Sizes of large sets, which are computed once, or read from a server's cache."""
@@ -88,8 +88,8 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
     if "fixed" in forms:
         yield from _draw_large(setup)
     if "fixed+nearest" in forms and sets:
-        base = sets[0]
-        for k in (k for k in NEAREST_AFTER_FIXED if k + len(base.rows) <= pool_size):
+        base, k = sets[0], NEAREST_AFTER_FIXED
+        if k + len(base.rows) <= pool_size:
             form = PromptForm(kind="fixed+nearest", nearest=k)
             yield Proposal(f"{base.name} + {k} nearest", base.method, base.wording, form, base.rows)
 
