@@ -11,8 +11,7 @@ from lens_client.calls import File, read_retry_after
 from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import Event, Selection, Status, SuspiciousLabel
 
-_POLL_SECONDS = 2.0
-"""Between two looks at a selection, where the service names no time."""
+_POLL_SECONDS = 2.0  #: between two looks at a selection, where the service names no time
 
 
 class AsyncSelections(AsyncFindings):

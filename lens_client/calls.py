@@ -12,8 +12,7 @@ import httpx
 
 File = str | Path | bytes
 
-BATCH_TEXTS = 256
-"""Most inputs of one request."""
+BATCH_TEXTS = 256  #: most inputs of one request
 
 
 def path_of(*parts: str) -> str:

@@ -24,8 +24,7 @@ from lens_client.models import (
     Use,
 )
 
-PATIENCE_SECONDS = 600.0
-"""How long a batch is asked again without an answer."""
+PATIENCE_SECONDS = 600.0  #: how long a batch is asked again without an answer
 _PAUSE_SECONDS = 2.0
 _FORMATS = ("csv", "jsonl")
 

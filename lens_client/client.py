@@ -9,8 +9,7 @@ from lens_client.connection import Connection
 from lens_client.resources import Datasets, Prompts
 from lens_client.selections import Selections
 
-_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
-"""A large upload may be validated after others (seconds)."""
+_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)  #: a large upload may be validated after others (seconds)
 
 
 class LensClient:

@@ -12,8 +12,7 @@ from lens_client.classifying import Findings
 from lens_client.errors import NotSucceeded, TimedOut
 from lens_client.models import Event, Selection, Status, SuspiciousLabel
 
-_POLL_SECONDS = 2.0
-"""Between two looks at a selection, where the service names no time."""
+_POLL_SECONDS = 2.0  #: between two looks at a selection, where the service names no time
 
 
 class Selections(Findings):

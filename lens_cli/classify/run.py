@@ -24,23 +24,7 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.wording import show_count
 
-
-class _KeptPredictions:
-    """Predictions, and their file beside the output."""
-
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
-        self.predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
-
-    def keep(self, predictions: Sequence[Prediction]) -> None:
-        """Write the predictions of the next rows."""
-        self._kept.add([one.model_dump(mode="json") for one in predictions], None)
-        self.predictions += predictions
-
-
-_MAX_SHOWN = 5
-"""Largest number of bad rows that are named."""
-
+_MAX_SHOWN = 5  #: largest number of bad rows that are named
 _FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl"}
 
 
@@ -59,10 +43,7 @@ class Paths:
     def check(self, *, overwrite: bool) -> None:
         """Find out before the run, not after it."""
         _find_format(self.output)
-        check_output(self.output, overwrite=overwrite)
-        for source in (self.texts, self.classifier):
-            if self.output.exists() and source.exists() and self.output.samefile(source):
-                raise RefusedInput(f"the output is the file {source} itself; name another file", "where: --output")
+        check_output(self.output, overwrite=overwrite, sources=(self.texts, self.classifier))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +99,7 @@ class ClassificationRun:
     def rows(self) -> tuple[TextRow, ...]:
         return self.texts.rows
 
-    def execute(
-        self,
-        open_scorer: Callable[[], LabelScorer],
-        console: Console,
-        *,
-        model: str | None = None,
-    ) -> None:
+    def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, model: str | None = None) -> None:
         """Load the model, predict every row with a live bar, and write the output.
 
         Args:
@@ -132,24 +107,25 @@ class ClassificationRun:
             model: its name for the bar; None for that of the classifier.
         """
         num_rows, kept = len(self.rows), Kept.open(self.paths.output, self.asked)
-        store = _KeptPredictions(kept)
+        predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
         for note in self.notes:
             show_note(note, console)
-        if num_done := len(store.predictions):
+        if num_done := len(predictions):
             show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
         try:
             with row_bar(console) as bar:
                 scorer = self._load(open_scorer, model, bar)
                 for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
-                    store.keep(batch)
+                    kept.add([one.model_dump(mode="json") for one in batch], None)
+                    predictions += batch
         except Stopped:
-            raise self._interruption(len(store.predictions)) from None
+            raise self._interruption(len(predictions)) from None
         finally:
-            if not store.predictions:
+            if not predictions:
                 self.paths.partial.unlink(missing_ok=True)
-        table = PredictedTable(self.classifier.labels, self.texts, store.predictions, answer_above=self.answer_above)
+        table = PredictedTable(self.classifier.labels, self.texts, predictions, answer_above=self.answer_above)
         kept.finish(b"".join(write_table(table, _find_format(self.paths.output))))
-        tell_outcome(store.predictions, self.paths.output, self.answer_above, console)
+        tell_outcome(predictions, self.paths.output, self.answer_above, console)
 
     def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
@@ -178,12 +154,9 @@ def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: 
     bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]
     if bad:
         more = [f"and {len(bad) - _MAX_SHOWN:,} more"] if len(bad) > _MAX_SHOWN else []
-        raise RefusedInput(
-            f"{len(bad):,} of {num_rows:,} rows could not be classified; "
-            "in the output, their label is empty and the column error says why",
-            *bad[:_MAX_SHOWN],
-            *more,
-        )
+        told = f"{len(bad):,} of {num_rows:,} rows could not be classified"
+        why = "in the output, their label is empty and the column error says why"
+        raise RefusedInput(f"{told}; {why}", *bad[:_MAX_SHOWN], *more)
 
 
 def _digest(path: Path) -> str:

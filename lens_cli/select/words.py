@@ -61,8 +61,7 @@ def _read_words_file(path: Path) -> dict[str, str]:
 
 
 _KEPT = ("--output", "--classifier")
-_MOST_OPTIONS = 20
-"""Largest number of label words that a note writes as options."""
+_MOST_OPTIONS = 20  #: largest number of label words that a note writes as options
 
 
 def note_language(examples: Sequence[Example], model: str) -> list[str]:

@@ -17,8 +17,7 @@ KEEP_ALIVE_SECONDS = 75
 """Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
 DRAIN_SECONDS = 5.0
 GRACEFUL_SHUTDOWN_SECONDS = 20
-MAX_CONNECTIONS = 2500
-"""Further requests get 503, so that the accepted ones stay fast."""
+MAX_CONNECTIONS = 2500  #: further requests get 503, so that the accepted ones stay fast
 
 
 def serve(

@@ -28,12 +28,9 @@ from lens_engine.show.ways import explain_marks, list_ways
 from lens_engine.show.words import show_accuracy
 from lens_engine.types import Example
 
-_MOST_SUSPICIOUS = 5
-"""Number of suspicious labels that are printed."""
-_MOST_NOTES = 3
-"""Number of warnings in a summary."""
-_BAR = 10
-"""Width of a bar for 100 %: a line fits a terminal of 80 characters."""
+_MOST_SUSPICIOUS = 5  #: number of suspicious labels that are printed
+_MOST_NOTES = 3  #: number of warnings in a summary
+_BAR = 10  #: width of a bar for 100 %: a line fits a terminal of 80 characters
 
 
 def _say_needs(one: Contender | None) -> str:

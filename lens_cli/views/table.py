@@ -8,8 +8,7 @@ from rich.text import Text
 
 from lens_engine.show.table import Table as EngineTable
 
-NARROW: dict[str, Any] = {"show_edge": False, "padding": (0, 1, 0, 0)}
-"""Look of a table that needs the width."""
+NARROW: dict[str, Any] = {"show_edge": False, "padding": (0, 1, 0, 0)}  #: look of a table that needs the width
 
 
 def draw_table(table: EngineTable, **look: Any) -> Table:

@@ -35,8 +35,7 @@ from lens_engine.prompt.text_checks import count_unspaced, fold_text, is_blank, 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted
 _NAMED, _OF_KIND = "you named it", "as such files have it"
 _OF_NUMBERS = "the words of the numbers in 'label'"
-_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
-"""What a refusal shows of each column: rows, and characters of a value."""
+_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200  #: what a refusal shows of each column: rows, and characters of a value
 _DEEPEST = 5
 _CONSTANT = 10  #: rows of one text from which on it is no text to classify
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")

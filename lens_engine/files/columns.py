@@ -19,8 +19,7 @@ MAX_COLUMNS = 1_000
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 """The delimiters that are looked for, with their names."""
 NEARLY_ALL = 0.9
-_POSITION = re.compile(r"column ([1-9]\d{0,3})")
-"""The name of a column without one, by its place."""
+_POSITION = re.compile(r"column ([1-9]\d{0,3})")  #: the name of a column without one, by its place
 COMMENTS = ("#", "%", "//")  #: beginnings of lines above a table
 
 _words = re.compile(r"\w+").findall

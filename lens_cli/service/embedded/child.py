@@ -20,8 +20,7 @@ from pathlib import Path
 from lens_cli.refusals import Refusal, RefusedInput
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
-MAX_LOG_BYTES = 10 * 2**20
-"""Size at which a log is begun anew (bytes). Of the old lines, as many are kept beside it."""
+MAX_LOG_BYTES = 10 * 2**20  #: Size at which a log is begun anew (bytes). Of the old lines, as many are kept beside it.
 _TAIL_CHARACTERS = 2000
 _KILL_SECONDS = 10.0
 

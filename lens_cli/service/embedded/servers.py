@@ -80,8 +80,7 @@ def _hash(password: str) -> str:
     return sha256(password.encode()).hexdigest()
 
 
-_MAX_SOCKET_PATH_BYTES = 100
-"""Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""
+_MAX_SOCKET_PATH_BYTES = 100  #: below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lens_cli.select.files import write_unlabelled
+from lens_cli.select.run import write_unlabelled
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.view import write_command
 from lens_engine.errors import Faults, InvalidDataset

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from lens_cli.select.files import show_files, write_files
 from lens_cli.select.options import SelectionFiles
-from lens_cli.select.run import SelectionRun
+from lens_cli.select.run import SelectionRun, show_files, write_files
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead
