@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lens_cli.asked_model import ChosenModel, describe_opening
-from lens_cli.documents import make_view, write_report
+from lens_cli.documents import write_report
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, show_note
 from lens_cli.select.options import SelectionFiles, SelectionModelOptions
 from lens_cli.select.sources import Sources
@@ -207,7 +207,7 @@ def write_files(files: SelectionFiles, result: SelectionResult, run: SelectionRu
     if files.unlabelled is not None:
         replace_file(files.unlabelled, write_unlabelled(run.unlabelled))
     if files.report is not None:
-        write_report(make_view(result, run.name, time.time(), run.texts), files.report)
+        write_report(files.report, result, run.name, time.time(), run.texts)
     if files.classifier is None:
         return files
     if result.classifier is None:

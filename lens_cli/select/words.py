@@ -30,23 +30,15 @@ def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] 
     labels = list_labels() if any(pair.count("=") > 1 for pair in pairs) else frozenset[str]()
     words: dict[str, str] = {}
     for pair in pairs:
-        label, equals, word = _cut(pair, labels)
-        if not equals:
+        if "=" not in pair:
             message = f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none"
             raise InvalidVerbalizer(message, field="verbalizer")
+        known = (label for label in labels if pair.startswith(f"{label}="))
+        label = max(known, key=len, default=pair.partition("=")[0])
         if label in words:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
-        words[label] = word
+        words[label] = pair[len(label) + 1 :]
     return words
-
-
-def _cut(pair: str, labels: Collection[str]) -> tuple[str, str, str]:
-    """Label, "=" and word: cut after the longest known label, or else at the first "="."""
-    known = [label for label in labels if pair.startswith(f"{label}=")]
-    if not known:
-        return pair.partition("=")
-    label = max(known, key=len)
-    return label, "=", pair[len(label) + 1 :]
 
 
 def _read_words_file(path: Path) -> dict[str, str]:
