@@ -17,7 +17,7 @@ from lens_client.calls import Kept, digest_file, name_partial
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.batches import Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
-from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, read_texts
 from lens_engine.files.table import ColumnNames
 from lens_engine.files.text_file import ANY_DIALECT
 from lens_engine.metering.limits import Stopped
@@ -62,7 +62,7 @@ class ClassificationRun:
     def prepare(
         cls,
         paths: Paths,
-        asked: SubjectFile | None = None,
+        asked: SubjectFile,
         text_column: ColumnNames | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,
@@ -71,14 +71,13 @@ class ClassificationRun:
         """Read the files, before any model is loaded.
 
         Args:
-            asked: a file, and which prompt or classifier of it predicts; None for the classifier in `paths.classifier`.
+            asked: which prompt or classifier of a file predicts.
             text_column: name of the column of texts; None for that of the classifier's file, or to find it.
             dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
             answer_above: least probability of a label that is given; None for every label.
         """
-        found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
-        classifier = found.read().classifier
+        classifier = asked.read().classifier
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         columns = Named(text_column, usual_text=None if known is None else known.text_column)
@@ -95,10 +94,6 @@ class ClassificationRun:
         }
         return cls(paths, classifier, texts, made_of, dtype, texts.warnings, answer_above)
 
-    @property
-    def rows(self) -> tuple[TextRow, ...]:
-        return self.texts.rows
-
     def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, model: str | None = None) -> None:
         """Load the model, predict every row with a live bar, and write the output.
 
@@ -106,7 +101,7 @@ class ClassificationRun:
             open_scorer: loads the model, if the classifier asks one.
             model: its name for the bar; None for that of the classifier.
         """
-        num_rows, kept = len(self.rows), Kept.open(self.paths.output, self.asked)
+        num_rows, kept = len(self.texts.rows), Kept.open(self.paths.output, self.asked)
         predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
         for note in self.notes:
             show_note(note, console)
@@ -115,7 +110,7 @@ class ClassificationRun:
         try:
             with row_bar(console) as bar:
                 scorer = self._load(open_scorer, model, bar)
-                for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
+                for batch in predict_batches(self.classifier, self.texts.rows, scorer, bar, num_done):
                     kept.add([one.model_dump(mode="json") for one in batch], None)
                     predictions += batch
         except Stopped:
@@ -136,7 +131,7 @@ class ClassificationRun:
         return scorer
 
     def _interruption(self, num_done: int) -> Refusal:
-        message = f"stopped after {num_done:,} of {len(self.rows):,} rows"
+        message = f"stopped after {num_done:,} of {len(self.texts.rows):,} rows"
         resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
         return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
