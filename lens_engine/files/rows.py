@@ -156,11 +156,9 @@ class _LabelledRows:
         self._labels[example.label] += 1
         if len(self._labels) > self.limits.max_labels:
             self._refuse_composed()
-            detail = (
-                f"{example.place} brings more than {self.limits.max_labels:,} different labels "
-                f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
-            )
-            raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
+            told = f"{example.place} brings more than {self.limits.max_labels:,} different labels"
+            told += f" ({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
+            raise InvalidDataset(told, field=f"{self.field}.{self._label}", row=example.row)
         self.examples.append(example)
         both = f"{example.text}\n{example.label}"
         for kind, characters in () if both.isascii() else _INVISIBLE.items():
