@@ -17,9 +17,8 @@ from redis.exceptions import RedisError
 
 from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded.account import REDIS_ACCOUNT, is_root, working_folder, write_private
-from lens_cli.service.embedded.child import Child
+from lens_cli.service.embedded.child import Child, EmbeddedServer
 from lens_cli.service.embedded.postgres import PostgresServer
-from lens_cli.service.embedded.server import EmbeddedServer
 
 _CONFIG = """port 0
 unixsocket redis.sock
