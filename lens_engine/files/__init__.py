@@ -3,7 +3,7 @@ of named columns, rows. An error names field and row.
 
 text_file    bytes: the encoding is found; the lines of a file, and where in it a fault is
 opening      what a file is, by its content. Its shapes: trusted (Parquet, Arrow, folders), workbook, json_rows,
-             own_forms (fastText, ARFF, lists below intents), delimited with records; and tools, for exports in any
+             own_forms (fastText, ARFF, lists below intents), delimited; and tools, for exports in any
 table        the contract between the shapes and what takes their rows; values of rows as text and label
 columns      usual names; the column that is meant; where a table begins and whether it has names
 choice       chooses the columns of texts and labels, by their names or by what is in them
