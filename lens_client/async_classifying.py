@@ -13,15 +13,7 @@ from typing import Any, ClassVar
 from lens_client.async_connection import AsyncConnection
 from lens_client.calls import BATCH_TEXTS, Kept, digest_file, leave_none_out, make_form, make_inputs, path_of
 from lens_client.errors import Problem, Unreachable
-from lens_client.models import (
-    Classified,
-    Evaluation,
-    LabelledFile,
-    PromptKind,
-    Rendered,
-    SupportExamples,
-    Use,
-)
+from lens_client.models import Classified, Evaluation, LabelledFile, PromptKind, Rendered, SupportExamples, Use
 
 PATIENCE_SECONDS = 600.0  #: how long a batch is asked again without an answer
 _PAUSE_SECONDS = 2.0

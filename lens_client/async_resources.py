@@ -184,12 +184,7 @@ class AsyncPrompts(AsyncFindings):
         return await self._connection.read_pages(PromptExample, self._path(name, "examples"), most)
 
     async def add_examples(
-        self,
-        name: str,
-        examples: Iterable[tuple[str, str]],
-        *,
-        note: str | None = None,
-        if_version: int | None = None,
+        self, name: str, examples: Iterable[tuple[str, str]], *, note: str | None = None, if_version: int | None = None
     ) -> PromptVersion:
         """Add rows to the pool of a name, all or none. The next prompt may show them; a classifier learns nothing from
         them, and `warning` of the version says so.

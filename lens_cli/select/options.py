@@ -124,8 +124,7 @@ class SelectionFiles:
         Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced.")
     ] = None
     report: Annotated[
-        Path | None,
-        _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced."),
+        Path | None, _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced.")
     ] = None
     suspicious: Annotated[
         Path | None,
@@ -168,12 +167,10 @@ class SelectionModelOptions(ModelOptions):
         ),
     ] = 1
     ray_address: Annotated[
-        str | None,
-        model_option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto."),
+        str | None, model_option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
     ] = None
     pair_cache: Annotated[
-        bool,
-        model_option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones."),
+        bool, model_option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones.")
     ] = True
 
 

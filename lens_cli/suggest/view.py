@@ -24,13 +24,7 @@ from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
 
 _MAX_LABELS = 20
-_SHOWN = (
-    "columns other than",
-    "the label words",
-    "read texts from",
-    "read labels from",
-    "the file is read as a",
-)
+_SHOWN = ("columns other than", "the label words", "read texts from", "read labels from", "the file is read as a")
 """Beginnings of warnings that the view shows itself."""
 
 

@@ -17,12 +17,7 @@ from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
-from lens_engine.show.sentences import (
-    describe_asking,
-    describe_cost,
-    describe_retrieval,
-    describe_suspicious_labels,
-)
+from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
 from lens_engine.show.table import Table as EngineTable
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest

@@ -41,10 +41,7 @@ LABEL_NAMES: list[str] = [
     "issue type",
     "ticket type",
 ]
-_PARTS = {
-    TEXT: ("_text", "text_"),
-    LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment"),
-}
+_PARTS = {TEXT: ("_text", "text_"), LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment")}
 """Beginnings and ends of further names."""
 ABOUT_ROWS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"
