@@ -302,7 +302,10 @@ def find_composed(labels: Counter[str]) -> dict[str, int]:
     """The labels that are lists of others with a delimiter, with their numbers: `billing|urgent`. At most one part of
     each is no label itself, and there are two such lists at least; a part after a comma and a space is in several.
     """
-    parts = {label: _split(label) for label in labels}
+    parts = dict[str, list[str]]()
+    for label in labels:
+        separator = next((one for one in "|;," if one in label), None)
+        parts[label] = [label] if separator is None else [part.strip() for part in label.split(separator)]
     uses = Counter(part for found in parts.values() for part in set(found))
 
     def is_composed(label: str) -> bool:
@@ -313,8 +316,3 @@ def find_composed(labels: Counter[str]) -> dict[str, int]:
 
     composed = {label: number for label, number in labels.items() if is_composed(label)}
     return composed if len(composed) > 1 else {}
-
-
-def _split(label: str) -> list[str]:
-    separator = next((one for one in "|;," if one in label), None)
-    return [label] if separator is None else [part.strip() for part in label.split(separator)]

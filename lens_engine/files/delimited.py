@@ -190,15 +190,16 @@ def read_delimited(file: TextFile) -> Table:
     is_enclosed = all(map(str.__ne__, lines, inner)) and bool(_find_table(file, inner, DELIMITERS, _HALF))
     lines = inner if is_enclosed else lines
     layout = _find_layout(file, _find_reading(file, lines))
-    if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.form.delimiter):
+    if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.reading.form.delimiter):
         layout = _find_layout(file, _read_best(file, lines, _NO_DELIMITER))
-    shown = None if layout.form.delimiter == _NO_DELIMITER else layout.form.delimiter
+    delimiter = layout.reading.form.delimiter
+    shown = None if delimiter == _NO_DELIMITER else delimiter
     usual = file.usual_delimiter if file.delimiter is None and len(layout.names) > 1 else None
     if usual and shown and shown != usual:
         parts = f"{show_label(shown)} parts the columns of this file, and {show_label(usual)} those of earlier files"
         raise InvalidDataset(f"{parts}; name the one to take (delimiter)", field=file.field)
     is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
-    told = [f"the columns are separated by {DELIMITERS[layout.form.delimiter]}"] if is_told else []
+    told = [f"the columns are separated by {DELIMITERS[delimiter]}"] if is_told else []
     told += ["each line is enclosed in quotes as a whole, which are no part of it"] if is_enclosed else []
     dialect = replace(file.dialect, delimiter=shown, notes=(*file.dialect.notes, *told, *layout.describe()))
     open_lines = (lambda: map(_disclose, file.lines())) if is_enclosed else file.lines
@@ -269,7 +270,8 @@ class _Reading:
         self.width = width = len(self.records[self.start].fields) if self.records else 0
         fitting = [one for one in rows if len(one.fields) == width]
         single = [one.fields for one in fitting if len(one.lines) == 1] if width <= MAX_COLUMNS else []
-        self._labels = [_find_repeated(values) for values in zip(*single, strict=True)]
+        counts = [Counter(filter(str.strip, values)) for values in zip(*single, strict=True)]
+        self._labels = [{one for one, n in found.items() if n > 1 and len(one) <= _LONGEST_LABEL} for found in counts]
         self.num_rows, self.share = len(fitting), len(fitting) / len(rows) if rows else 1.0
         self.num_faults = sum(one.fault is not None for one in rows)
         others = [one for one in rows if one.fault is None and len(one.fields) != width]
@@ -281,17 +283,10 @@ class _Reading:
         value that several rows have in the same column. A text of several lines has commas too."""
         if len(record.lines) < 2:
             return False
-        look_alike = sum(map(self._is_like_others, record.lines))
+        rows = (line.rstrip("\r\n").split(self.form.delimiter) for line in record.lines)
+        same_width = (row for row in rows if len(row) == len(self._labels))
+        look_alike = sum(any(map(set.__contains__, self._labels, row)) for row in same_width)
         return look_alike > 1 and look_alike >= NEARLY_ALL * len(record.lines)
-
-    def _is_like_others(self, line: str) -> bool:
-        row = line.rstrip("\r\n").split(self.form.delimiter)
-        return len(row) == len(self._labels) and any(map(set.__contains__, self._labels, row))
-
-
-def _find_repeated(values: Sequence[str]) -> set[str]:
-    counts = Counter(value for value in values if value.strip() and len(value) <= _LONGEST_LABEL)
-    return {value for value, number in counts.items() if number > 1}
 
 
 @dataclass(frozen=True)
@@ -305,12 +300,8 @@ class _Layout:
     is_table: bool = False  #: whether its columns are certainly not the parts of sentences
     takes_rest: bool = False  #: whether the text after a label has delimiters that are not quoted
 
-    @property
-    def form(self) -> Form:
-        return self.reading.form
-
     def describe(self) -> Iterator[str]:
-        if not self.form.quote:
+        if not self.reading.form.quote:
             yield "quotes are read as letters of the texts, because more lines have the columns of the header so"
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
@@ -359,7 +350,7 @@ def _are_labels(values: Sequence[str]) -> bool:
 
 def _read_rows(file: TextFile, lines: Iterable[str], layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, not layout.has_header
-    for record in read_records(lines, layout.form, file.limits.max_row_characters):
+    for record in read_records(lines, layout.reading.form, file.limits.max_row_characters):
         if record.is_blank:
             if record.line >= layout.begin:
                 cells = dict(zip(names, record.fields, strict=False))
@@ -377,9 +368,9 @@ def _make_row(record: Record, layout: _Layout) -> Row:
     if len(fields) != len(names):
         fields = _trim(fields, len(names))
         if layout.takes_rest and len(fields) > 2:
-            fields = [fields[0], layout.form.delimiter.join(fields[1:])]
+            fields = [fields[0], layout.reading.form.delimiter.join(fields[1:])]
     if len(fields) != len(names):
-        return Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.form))
+        return Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.reading.form))
     is_header = layout.has_header and len(names) > 1 and tuple(fields) == names  # files were joined
     aside = "with the names of the columns" if is_header else None
     cells = dict(zip(names, fields, strict=True))
