@@ -44,9 +44,6 @@ def show_demo(*, keep: bool = False, verbose: bool = False) -> None:
     Args:
         keep: leave everything running, with the page of the selection, until Ctrl-C.
         verbose: show every table, and a prompt for a new text.
-
-    Raises:
-        Refusal: the sample data is not there, a process does not come up, or the selection fails.
     """
     console = Console(highlight=False)
     started, took = time.monotonic(), ""

@@ -93,11 +93,7 @@ def report(
 
 
 def write_report(path: Path, result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> None:
-    """Write a report as HTML, with the name of the dataset or the result, and the day on which the result was made.
-
-    Args:
-        made: seconds since 1970.
-    """
+    """Write a report as HTML, with the name of the dataset or result, and the day of `made` (seconds since 1970)."""
     from lens_engine.show.documents import write_html
     from lens_engine.show.report import ResultView, Texts
 

@@ -125,11 +125,7 @@ class SubjectFile:
 def read_result(
     path: Path, where: str = "RESULT", otherwise: str = "is no result of lens select --output"
 ) -> "SelectionResult":
-    """
-    Args:
-        where: argument or option that names the file.
-        otherwise: what is said of another file.
-    """
+    """The result in a file that `where`, an argument or option, names; `otherwise` is what is said of another file."""
     from lens_engine.result import SelectionResult
 
     try:

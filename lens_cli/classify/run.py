@@ -68,14 +68,8 @@ class ClassificationRun:
         dtype: str | None = None,
         answer_above: float | None = None,
     ) -> "ClassificationRun":
-        """Read the files, before any model is loaded.
-
-        Args:
-            asked: which prompt or classifier of a file predicts.
-            text_column: name of the column of texts; None for that of the classifier's file, or to find it.
-            dialect: how the file of texts is written; what it leaves open is found.
-            dtype: precision of the model; None for that of the classifier.
-            answer_above: least probability of a label that is given; None for every label.
+        """Read the files, before any model is loaded. Column, dialect and precision that are not given are those of the
+        classifier, or are found.
         """
         classifier = asked.read().classifier
         known = classifier.input
@@ -95,11 +89,8 @@ class ClassificationRun:
         return cls(paths, classifier, texts, made_of, dtype, texts.warnings, answer_above)
 
     def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, model: str | None = None) -> None:
-        """Load the model, predict every row with a live bar, and write the output.
-
-        Args:
-            open_scorer: loads the model, if the classifier asks one.
-            model: its name for the bar; None for that of the classifier.
+        """Load the model, if the classifier asks one, predict every row with a live bar, and write the output. `model`
+        is what the bar calls it.
         """
         num_rows, kept = len(self.texts.rows), Kept.open(self.paths.output, self.asked)
         predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]

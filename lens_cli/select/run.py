@@ -67,12 +67,7 @@ class SelectionRun:
 
     @classmethod
     def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
-        """Read the files and refuse what cannot work, before any model is loaded.
-
-        Raises:
-            InvalidInput: with the field, and the row if one is to blame; the error lists the faults of both files.
-            OSError: a file cannot be read.
-        """
+        """Read the files and refuse what cannot work, with the faults of both, before any model is loaded."""
         faults = Faults()
         read = replace(sources, skips_unlabelled=config.rows.unlabelled == "skip").read(faults)
         with faults.noting():
@@ -91,15 +86,8 @@ class SelectionRun:
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
     ) -> SelectionResult:
-        """Run with a live bar; the first Ctrl-C asks the engine to stop.
-
-        Args:
-            remembers: whether the model has a pair cache.
-
-        Raises:
-            Refusal: the run was stopped before any examples were chosen.
-            LensError: as `select_support_examples`.
-            KeyboardInterrupt: at the second Ctrl-C.
+        """Run with a live bar; the first Ctrl-C asks the engine to stop, the second is raised. A run that is stopped
+        before any examples were chosen is refused, and says what is kept: `remembers` whether there is a pair cache.
         """
         store = None if checkpoint is None else FileCheckpointStore(checkpoint)
         with selection_bar(console) as bar, bar.listening():
@@ -131,12 +119,7 @@ def opened_model(
 ) -> Iterator[LanguageModel]:
     """Load the model with a live bar, in the number format of the checkpoint if there is one.
 
-    Args:
-        remembers: whether scores are looked up in the pair cache and kept there.
-
-    Raises:
-        LensError: as `load_scorer`, or the checkpoint cannot be read.
-        KeyboardInterrupt: at Ctrl-C while the model is loaded.
+    `remembers`: whether scores are looked up in the pair cache and kept there.
     """
     earlier = None if checkpoint is None else FileCheckpointStore(checkpoint).load()
     dtype = options.dtype if earlier is None else earlier.dtype
@@ -220,9 +203,7 @@ def write_files(files: SelectionFiles, result: SelectionResult, run: SelectionRu
 def show_files(result: SelectionResult, files: SelectionFiles, console: Console, asked: Sequence[str] = ()) -> None:
     """Say which files were written, and the command that runs what the result recommends.
 
-    Args:
-        files: those that were written.
-        asked: the arguments that name the server of the model; none for a model on this machine.
+    `asked`: the arguments that name the server of the model; none for a model on this machine.
     """
     output, classifier, kept = files.output, files.classifier, result.classifier
     written = [] if output is None else [f"{output} (with the single prompt as text: support_examples[0].prompt)"]

@@ -16,12 +16,8 @@ from lens_engine.types import Example
 def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] = frozenset) -> dict[str, str]:
     """Read `label=word` pairs, labels that are their own words, or the name of a JSON file; in order.
 
-    Args:
-        list_labels: the labels of the dataset; the longest that begins a pair with several "=" is its label.
-
-    Raises:
-        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, there is no such
-            file, or it is no JSON object of labels and words.
+    The longest label of the dataset (`list_labels`) that begins a pair with several "=" is its label. Refused
+    (InvalidVerbalizer): a word for some labels alone, a repeated label, and no file of labels and words.
     """
     if len(pairs) == 1 and "=" not in pairs[0] and pairs[0].lower().endswith(".json"):
         return _read_words_file(Path(pairs[0]))

@@ -32,11 +32,7 @@ _BAR = 10  #: width of a bar for 100 %: a line fits a terminal of 80 characters
 
 
 def draw_table(table: EngineTable, **look: Any) -> Table:
-    """The table as Rich prints it. Markup in a cell is shown as it is.
-
-    Args:
-        look: further arguments of `rich.table.Table`.
-    """
+    """The table as Rich prints it, with these arguments of its own. Markup in a cell is shown as it is."""
     usual: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "caption_justify": "left"}
     usual |= {"title": table.title, "caption": table.caption or None, "show_footer": bool(table.footer)}
     drawn = Table(box=box.SIMPLE_HEAD, **(usual | look))
@@ -130,12 +126,7 @@ def show_estimate(estimate: CostEstimate, console: Console) -> None:
 
 
 def show_evaluation(result: EvaluationResult, name: str, output: Path | None, console: Console) -> None:
-    """Print an evaluation.
-
-    Args:
-        name: what was judged.
-        output: file that holds the figures.
-    """
+    """Print an evaluation of `name`, and the file that holds its figures."""
     console.print(Text(name_evaluation(result, name), style="bold"), soft_wrap=True)
     for table in list_evaluation_tables(result):
         console.print(draw_table(table, **NARROW))
