@@ -9,7 +9,7 @@ from typing import Any
 
 from lens_client.async_classifying import AsyncClassifying, AsyncFindings, Heard
 from lens_client.async_connection import AsyncConnection
-from lens_client.calls import File, leave_none_out, make_examples, make_form, path_of, read_retry_after
+from lens_client.calls import File, leave_none_out, make_form, path_of, read_retry_after
 from lens_client.errors import NotSucceeded, Problem, TimedOut
 from lens_client.models import (
     Dataset,
@@ -199,7 +199,8 @@ class AsyncPrompts(AsyncFindings):
                 input. With `precondition-failed`: somebody else changed the name meanwhile.
         """
         headers = await self._name_version(name, if_version)
-        body = {"examples": make_examples(examples), **leave_none_out({"note": note})}
+        rows = [{"text": text, "label": label} for text, label in examples]
+        body = {"examples": rows, **leave_none_out({"note": note})}
         return await self._change("POST", self._path(name, "examples"), headers, json=body)
 
     async def take_example_out(

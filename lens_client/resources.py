@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lens_client.calls import File, leave_none_out, make_examples, make_form, path_of, read_retry_after
+from lens_client.calls import File, leave_none_out, make_form, path_of, read_retry_after
 from lens_client.classifying import Classifying, Findings, Heard
 from lens_client.connection import Connection
 from lens_client.errors import NotSucceeded, Problem, TimedOut
@@ -200,7 +200,8 @@ class Prompts(Findings):
                 input. With `precondition-failed`: somebody else changed the name meanwhile.
         """
         headers = self._name_version(name, if_version)
-        body = {"examples": make_examples(examples), **leave_none_out({"note": note})}
+        rows = [{"text": text, "label": label} for text, label in examples]
+        body = {"examples": rows, **leave_none_out({"note": note})}
         return self._change("POST", self._path(name, "examples"), headers, json=body)
 
     def take_example_out(

@@ -182,7 +182,10 @@ def list_() -> None:
     for row in rows:
         times = map(_time, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at))
         table.add_row(*map(Text, (row.id, row.owner_id, row.name, f"{row.prefix}…", *times)))
-    _print(table)
+    console = Console(highlight=False)
+    # A table is printed whole: an id that is cut to the width of the terminal could not be copied.
+    console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
+    console.print(table)
 
 
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, from `lens keys list`.")]) -> None:
@@ -213,13 +216,6 @@ def _open_database() -> Iterator["Database"]:
         raise Refusal("the schema is older than this release; run `lens migrate`", details=(_WHERE,)) from error
     finally:
         database.dispose()
-
-
-def _print(table: Table) -> None:
-    """Print a table whole: an id that is cut to the width of the terminal could not be copied."""
-    console = Console(highlight=False)
-    console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
-    console.print(table)
 
 
 def _time(value: datetime | None) -> str:

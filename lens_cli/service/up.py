@@ -81,7 +81,8 @@ def up(
 
     check_host(read_settings(), host)
     console = Console(highlight=False)
-    folder = (data_dir or _default_data_dir()).expanduser().resolve()
+    home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")  # XDG base directories
+    folder = (data_dir or home / "lens").expanduser().resolve()
     try:
         with refusing(), interruptible():
             say, named, environment = partial(console.print, soft_wrap=True, markup=False), "", dict[str, str]()
@@ -97,11 +98,6 @@ def up(
                     time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
         console.print("Stopped.")
-
-
-def _default_data_dir() -> Path:
-    """By the XDG base directory specification."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lens"
 
 
 def _greet(url: str, folder: Path, console: Console) -> None:
