@@ -105,7 +105,9 @@ class ClassificationRun:
                     kept.add([one.model_dump(mode="json") for one in batch], None)
                     predictions += batch
         except Stopped:
-            raise self._interruption(len(predictions)) from None
+            resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
+            message, details = f"stopped after {len(predictions):,} of {num_rows:,} rows", (resume,) * bool(predictions)
+            raise Refusal(message, details=details, exit_code=EXIT_INTERRUPTED) from None
         finally:
             if not predictions:
                 self.paths.partial.unlink(missing_ok=True)
@@ -120,11 +122,6 @@ class ClassificationRun:
         scorer = open_scorer()
         self.classifier.check_model(scorer)
         return scorer
-
-    def _interruption(self, num_done: int) -> Refusal:
-        message = f"stopped after {num_done:,} of {len(self.texts.rows):,} rows"
-        resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
-        return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
 
 def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:

@@ -30,17 +30,14 @@ TEXT_NAMES: list[str] = _words("""
     texto mensaje comentario reseña frase contenido pregunta testo messaggio commento recensione domanda
     mensagem comentário avaliação conteúdo pergunta
 """)
-LABEL_NAMES: list[str] = [
-    *_words("""
+LABEL_NAMES: list[str] = _words("""
     label labels class category categories topic intent sentiment emotion polarity stance target kind type tag gold
     gold_label annotation airline_sentiment stars star_rating rating overall answer output completion accept score y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção
-"""),
-    "issue type",
-    "ticket type",
-]
+""")
+LABEL_NAMES += ["issue type", "ticket type"]
 _PARTS = {TEXT: ("_text", "text_"), LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment")}
 """Beginnings and ends of further names."""
 ABOUT_ROWS = re.compile(
