@@ -96,6 +96,8 @@ class _Parts:
 
         def begin(tag: str, attributes: dict[str, str]) -> None:
             text.clear()
+            if len(above) > _DEEPEST:
+                raise ValueError("no XML of a workbook")
             above.append(_Element(tag.rpartition(":")[2], attributes, ""))
             if above[-1].tag == "row":
                 found.append(above[-1])
@@ -122,14 +124,14 @@ class _Parts:
                 if self._unpacked > self._most:
                     self.refuse(f"{self._most:,} bytes when it is unpacked")
                 parser.Parse(chunk, False)
-                is_long = fed - parser.CurrentByteIndex > _LONGEST
-                if len(above) > _DEEPEST or len(parser.intern) > _MOST_NAMES or is_long:
+                if len(parser.intern) > _MOST_NAMES or fed - parser.CurrentByteIndex > _LONGEST:
                     raise ValueError("no XML of a workbook")
                 if sum(map(len, text)) > _LONGEST:
                     self.refuse(f"{_LONGEST:,} characters in a text")
                 yield from found
                 found.clear()
         parser.Parse(b"", True)
+        yield from found  # expat may have waited for the end
 
     def list_elements(self, name: str, tag: str) -> list[dict[str, str]]:
         """The attributes, without prefixes, of the elements of a part with this tag."""
