@@ -13,8 +13,7 @@ from lens_cli.evaluate.command import evaluate
 from lens_cli.label_next import label_next
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
-from lens_cli.service.commands import answer, migrate, serve, work
-from lens_cli.service.owners import create_keys
+from lens_cli.service.commands import answer, create_keys, migrate, serve, work
 from lens_cli.service.up import up
 from lens_cli.suggest.command import suggest
 from lens_engine import __version__

@@ -85,9 +85,7 @@ class ServerOptions:
     endpoints: Annotated[
         str | None,
         _server_option(
-            metavar="FILE",
-            envvar="LENS_ENDPOINTS",
-            help="File of servers, TOML or JSON, whose names --model takes.",
+            metavar="FILE", envvar="LENS_ENDPOINTS", help="File of servers, TOML or JSON, whose names --model takes."
         ),
     ] = None
     endpoint_key_variable: Annotated[

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,13 +23,6 @@ if TYPE_CHECKING:  # commands import this module for their help
 _ADDRESS = re.compile(r"(https?://.+)/(prompts|selections)/([^/]+)/?")
 
 _option = partial(typer.Option, rich_help_panel="A service", show_default=False)
-
-
-class Asked(NamedTuple):
-    """A name or a selection of a service, and a connection to it."""
-
-    resource: Any  #: `client.prompts` or `client.selections`
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,8 @@ class ServiceOptions:
     ] = "LENS_KEY"
 
     @contextmanager
-    def asking(self) -> Iterator[Asked]:
+    def asking(self) -> Iterator[tuple[Any, str]]:
+        """`client.prompts` or `client.selections` of the service, and the name or the id that is asked."""
         from lens_client import LensClient, LensError
 
         found = _ADDRESS.fullmatch(self.service or "")
@@ -60,7 +54,7 @@ class ServiceOptions:
         url, kind, name = found.groups()
         with LensClient(url, api_key=os.environ.get(self.key_variable)) as client:
             try:
-                yield Asked(getattr(client, kind), name)
+                yield getattr(client, kind), name
             except LensError as error:
                 raise Refusal(str(error), details=("where: --service",)) from error
             except ValueError as error:
@@ -76,20 +70,20 @@ class ServiceOptions:
         console: Console,
     ) -> "LabelledFile":
         """Label a file by the service. A repeated command goes on where it was interrupted."""
-        with self.asking() as asked, _bar(console, "to go on, repeat the command") as on_batch:
+        with self.asking() as (resource, name), _bar(console, "to go on, repeat the command") as on_batch:
             told = {**wish.wish, "answer_above": answer_above, "on_batch": on_batch, **rows.parts}
-            found: LabelledFile = asked.resource.classify(asked.name, texts, output, **told)
+            found: LabelledFile = resource.classify(name, texts, output, **told)
         return found
 
     def evaluate(
         self, dataset: Path, wish: "SubjectOptions", rows: "TextFileOptions", console: Console, *, keep: bool
     ) -> Any:
         """The figures of a name on labelled rows."""
-        with self.asking() as asked, _bar(console, "nothing is kept") as on_batch:
-            if not hasattr(asked.resource, "evaluate"):
+        with self.asking() as (resource, name), _bar(console, "nothing is kept") as on_batch:
+            if not hasattr(resource, "evaluate"):
                 raise RefusedInput("figures are of a name; write http://HOST:PORT/prompts/NAME", "where: --service")
             told = {**wish.wish, "keep": keep, "on_batch": on_batch, **rows.parts}
-            return asked.resource.evaluate(asked.name, dataset, **told)
+            return resource.evaluate(name, dataset, **told)
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, read_settings, refusing
-from lens_cli.sample import DEMO_SPEC, NEW_INPUTS, SAMPLE, SAMPLE_FOLDER, check_sample
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, read_settings, refusing
+from lens_cli.sample import DEMO_SPEC, NEW_INPUTS, SAMPLE, SAMPLE_FOLDER
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -44,15 +44,14 @@ def show_demo(*, keep: bool = False, verbose: bool = False) -> None:
     Args:
         keep: leave everything running, with the page of the selection, until Ctrl-C.
         verbose: show every table, and a prompt for a new text.
-
-    Raises:
-        Refusal: the sample data is not there, a process does not come up, or the selection fails.
     """
     console = Console(highlight=False)
     started, took = time.monotonic(), ""
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder:
-            check_sample()
+            if not (SAMPLE_FOLDER / "train.csv").exists():
+                message = f"the sample dataset is not at {SAMPLE_FOLDER}; run the demo in a checkout of the repository"
+                raise RefusedInput(message)
             console.print("Lens on some 100 labelled reviews of a shop. No text leaves this machine.")
             with refusing():
                 mention_first_load(resolve_model(BUNDLED_MODEL), read_settings().cache_dir)
@@ -61,20 +60,16 @@ def show_demo(*, keep: bool = False, verbose: bool = False) -> None:
                 page = tell_story(stack, console, verbose=verbose)
                 took = describe_seconds(time.monotonic() - started)
                 if keep:
-                    _keep_open(stack, page, console)
+                    console.print(f"Open {page} in a browser. Everything runs until Ctrl-C.", soft_wrap=True)
+                while keep:
+                    stack.look_after()
+                    time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
         if keep and took:
             console.print("Stopped.")
             return
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
     console.print(f"Everything is stopped. It took {took}. `make demo KEEP=1` leaves the page.", style="dim")
-
-
-def _keep_open(stack: Stack, page: str, console: Console) -> None:
-    console.print(f"Open {page} in a browser. Everything runs until Ctrl-C.", soft_wrap=True)
-    while True:
-        stack.look_after()
-        time.sleep(_LOOK_SECONDS)
 
 
 def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:

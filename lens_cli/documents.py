@@ -15,7 +15,7 @@ from lens_engine.disk import replace_file
 
 if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
-    from lens_engine.show.report import ResultView, Texts
+    from lens_engine.show.report import Texts
 
 _OTHER_PROMPT = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
 
@@ -88,24 +88,13 @@ def report(
     with refusing():
         check_output(path, overwrite=overwrite)
         found = read_result(result)
-        write_report(make_view(found, found.provenance.dataset or result.name, result.stat().st_mtime), path)
+        write_report(path, found, found.provenance.dataset or result.name, result.stat().st_mtime)
     typer.echo(f"Written: {path}")
 
 
-def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> "ResultView":
-    """A result as a report shows it, with the name of a file and the day on which the result was made.
-
-    Args:
-        name: of the file of the dataset, or of the result.
-        made: seconds since 1970.
-    """
+def write_report(path: Path, result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> None:
+    """Write a report as HTML, with the name of the dataset or result, and the day of `made` (seconds since 1970)."""
+    from lens_engine.show.documents import write_html
     from lens_engine.show.report import ResultView, Texts
 
-    return ResultView(result, texts or Texts(), name, date.fromtimestamp(made))
-
-
-def write_report(view: "ResultView", path: Path) -> None:
-    """Write a report as HTML."""
-    from lens_engine.show.documents import write_html
-
-    replace_file(path, write_html(view).encode())
+    replace_file(path, write_html(ResultView(result, texts or Texts(), name, date.fromtimestamp(made))).encode())

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lens_cli.asked_model import SameModelOptions, ServerOptions, describe_opening
 from lens_cli.file_options import RowFileOptions, takes_groups
-from lens_cli.refusals import RefusedInput, check_output, show_note
+from lens_cli.refusals import check_output, show_note
 from lens_cli.subject_file import SubjectFile
 
 if TYPE_CHECKING:
@@ -50,11 +50,7 @@ def label_next(
     from lens_engine.files import Named, ParsingLimits, read_texts
     from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
 
-    check_output(output)
-    if output is not None and any(
-        one.exists() and output.exists() and output.samefile(one) for one in (texts, labelled)
-    ):
-        raise RefusedInput(f"the output is the file {output} itself; name another file", "where: --output")
+    check_output(output, sources=(texts, labelled))
     console, faults = Console(stderr=True), Faults()
     sources = Sources(labelled, None, rows.columns, rows.label_column, rows.dialect, skips_unlabelled=True)
     known = sources.read(faults)

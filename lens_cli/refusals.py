@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,15 +30,9 @@ from lens_engine.errors import (
 if TYPE_CHECKING:
     from app.settings import Settings
 
-EXIT_FAILED = 1
-"""The machine or the program failed."""
-
-EXIT_INVALID = 2
-"""Invalid input: a row, an option, a model, a file."""
-
-EXIT_INTERRUPTED = 130
-"""Ctrl-C, or another stop signal."""
-
+EXIT_FAILED = 1  #: the machine or the program failed
+EXIT_INVALID = 2  #: invalid input: a row, an option, a model, a file
+EXIT_INTERRUPTED = 130  #: Ctrl-C, or another stop signal
 _FAULTS_OF_A_PATH = {
     errno.ENOENT: "{} does not exist",
     errno.EISDIR: "{} is a folder; name a file",
@@ -61,9 +55,7 @@ _OPTION = re.compile(r"(?<=^where: )(?:model|endpoints|tokenizer|text_column|lab
 _ENDPOINT = {"where: url": "where: --model", "where: key_variable": "where: --endpoint-key-variable"}
 """Fields of a server, and their options."""
 
-_HOSTED = re.compile(r"model=(.+), key_variable=(\w+)")
-"""How the engine says that a server is asked."""
-
+_HOSTED = re.compile(r"model=(.+), key_variable=(\w+)")  #: how the engine says that a server is asked
 _PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
 
@@ -128,8 +120,10 @@ def _refuse_path(error: OSError) -> Refusal:
     return Refusal(f"{name}: {(error.strerror or str(error)).lower()}")
 
 
-def check_output(path: Path | None, option: str = "--output", *, overwrite: bool = True) -> None:
-    """Check an output path before the run. One that exists is refused without `overwrite`."""
+def check_output(
+    path: Path | None, option: str = "--output", *, overwrite: bool = True, sources: Sequence[Path] = ()
+) -> None:
+    """Check an output path before the run. One that exists is refused without `overwrite`, one of `sources` always."""
     where = f"where: {option}"
     if path is None:
         return
@@ -143,6 +137,8 @@ def check_output(path: Path | None, option: str = "--output", *, overwrite: bool
         raise RefusedInput(f"{path} may not be written", where)
     if not os.access(path.parent, os.W_OK):
         raise RefusedInput(f"cannot write to the folder {path.parent}", where)
+    if path.exists() and any(one.exists() and path.samefile(one) for one in sources):
+        raise RefusedInput(f"the output is the file {path} itself; name another file", where)
 
 
 def read_settings() -> "Settings":

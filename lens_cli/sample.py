@@ -5,8 +5,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from lens_cli.refusals import RefusedInput
-
 SAMPLE = "shop_reviews"
 SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / SAMPLE
 SAMPLE_SPEC: dict[str, Any] = {"preset": "quick"}
@@ -29,13 +27,3 @@ def submission_line(url: str) -> str:
         f"curl -sS {url}/selections -F dataset=@examples/{SAMPLE}/train.csv "
         f"-F test=@examples/{SAMPLE}/test.csv -F {form}"
     )
-
-
-def check_sample() -> None:
-    """
-    Raises:
-        Refusal: this is an installed package without the repository around it.
-    """
-    if not (SAMPLE_FOLDER / "train.csv").exists():
-        message = f"the sample dataset is not at {SAMPLE_FOLDER}; run the demo in a checkout of the repository"
-        raise RefusedInput(message)

@@ -104,7 +104,8 @@ class SubjectFile:
         if what == "classifier":
             self._refuse_wishes_of_prompts("" if is_classifier else ", or ask for --prompts support_examples")
         if is_classifier and what == "support_examples":
-            raise self._refuse(f"{self.path} is a classifier, without support examples; name a file of --output")
+            told = f"{self.path} is a classifier, without support examples; name a file of --output"
+            raise RefusedInput(told, f"where: {self.where}")
         if is_classifier:
             return FoundSubject(Classifier.load(self.path), None)
         result = read_result(self.path, self.where, "is neither a result of lens select --output nor a classifier")
@@ -120,18 +121,11 @@ class SubjectFile:
         if self.is_fixed:
             raise RefusedInput(f"a classifier has no other form; leave --fixed out{remedy}", "where: --fixed")
 
-    def _refuse(self, message: str) -> RefusedInput:
-        return RefusedInput(message, f"where: {self.where}")
-
 
 def read_result(
     path: Path, where: str = "RESULT", otherwise: str = "is no result of lens select --output"
 ) -> "SelectionResult":
-    """
-    Args:
-        where: argument or option that names the file.
-        otherwise: what is said of another file.
-    """
+    """The result in a file that `where`, an argument or option, names; `otherwise` is what is said of another file."""
     from lens_engine.result import SelectionResult
 
     try:

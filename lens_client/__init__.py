@@ -6,11 +6,11 @@ models              answers
 errors              refusals of the service, and what else goes wrong
 calls               paths, bodies and waits
 async_connection    how the service is asked: repeats, ETags, pages
-async_selections    calls of selections
-async_resources     calls of names and datasets
+async_classifying   texts and files that are classified in batches
+async_resources     calls of selections, names and datasets
 async_client        the client
 
-`.ci/blocking_client.py` writes `connection`, `selections`, `resources` and `client` from the modules for asyncio.
+`.ci/blocking_client.py` writes `connection`, `classifying`, `resources` and `client` from the modules for asyncio.
 """
 
 from lens_client.async_client import AsyncLensClient

@@ -5,11 +5,9 @@ from typing import Any, Self
 import httpx
 
 from lens_client.async_connection import AsyncConnection
-from lens_client.async_resources import AsyncDatasets, AsyncPrompts
-from lens_client.async_selections import AsyncSelections
+from lens_client.async_resources import AsyncDatasets, AsyncPrompts, AsyncSelections
 
-_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
-"""A large upload may be validated after others (seconds)."""
+_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)  #: a large upload may be validated after others (seconds)
 
 
 class AsyncLensClient:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,8 +12,7 @@ import httpx
 
 File = str | Path | bytes
 
-BATCH_TEXTS = 256
-"""Most inputs of one request."""
+BATCH_TEXTS = 256  #: most inputs of one request
 
 
 def path_of(*parts: str) -> str:
@@ -116,14 +115,6 @@ class Kept:
         made.write_bytes(content)
         made.replace(self._output)
         self._path.unlink(missing_ok=True)
-
-
-def make_inputs(inputs: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
-    return {"input": inputs} if isinstance(inputs, str) else {"inputs": list(inputs)}
-
-
-def make_examples(examples: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"text": text, "label": label} for text, label in examples]
 
 
 def name_partial(output: Path) -> Path:

@@ -11,21 +11,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar
 
-from lens_client.calls import BATCH_TEXTS, Kept, digest_file, leave_none_out, make_form, make_inputs, path_of
+from lens_client.calls import BATCH_TEXTS, Kept, digest_file, leave_none_out, make_form, path_of
 from lens_client.connection import Connection
 from lens_client.errors import Problem, Unreachable
-from lens_client.models import (
-    Classified,
-    Evaluation,
-    LabelledFile,
-    PromptKind,
-    Rendered,
-    SupportExamples,
-    Use,
-)
+from lens_client.models import Classified, Evaluation, LabelledFile, PromptKind, Rendered, SupportExamples, Use
 
-PATIENCE_SECONDS = 600.0
-"""How long a batch is asked again without an answer."""
+PATIENCE_SECONDS = 600.0  #: how long a batch is asked again without an answer
 _PAUSE_SECONDS = 2.0
 _FORMATS = ("csv", "jsonl")
 
@@ -143,7 +134,8 @@ class Findings:
 
     def render(self, name: str, inputs: str | List[str], *, use: Use | None = None) -> Rendered:
         """The prompts for new inputs; `str` of the answer is the first."""
-        body = {**make_inputs(inputs), **leave_none_out({"use": use})}
+        given = {"input": inputs} if isinstance(inputs, str) else {"inputs": list(inputs)}
+        body = {**given, **leave_none_out({"use": use})}
         return self._connection.ask_as(Rendered, "POST", self._path(name, "render"), json=body)
 
     def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:

@@ -6,11 +6,9 @@ from typing import Any, Self
 import httpx
 
 from lens_client.connection import Connection
-from lens_client.resources import Datasets, Prompts
-from lens_client.selections import Selections
+from lens_client.resources import Datasets, Prompts, Selections
 
-_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)
-"""A large upload may be validated after others (seconds)."""
+_TIMEOUT = httpx.Timeout(30.0, write=300.0, read=300.0)  #: a large upload may be validated after others (seconds)
 
 
 class LensClient:

@@ -15,8 +15,7 @@ from lens_client.models import Answer
 
 A = TypeVar("A", bound=Answer)
 
-_WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Between the tries (seconds), where the service names no time."""
+_WAITS = (1.0, 2.0, 4.0, 8.0)  #: between the tries (seconds), where the service names no time
 _LONGEST_WAIT = 30.0
 _MOST_KEPT = 256
 _MOST_BYTES_KEPT = 2**20

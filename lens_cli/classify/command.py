@@ -12,7 +12,7 @@ from lens_cli.asked_model import SameModelOptions, ServerOptions
 from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import TextFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, show_note
-from lens_cli.subject_file import SubjectFile, SubjectOptions
+from lens_cli.subject_file import SubjectOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +81,19 @@ def classify(
     """
     if (written.classifier is None) == (service.service is None):
         raise RefusedInput("give either a file of a classifier or a service", "where: --classifier, --service")
-    if written.classifier is None:
-        _ask(service, texts, written, of_result, rows)
-    else:
-        found = of_result.of(written.classifier, usual="classifier", where="--classifier")
-        _classify(texts, found, written, rows, model, served)
-
-
-def _ask(
-    service: ServiceOptions, texts: Path, written: PredictionOptions, wish: SubjectOptions, rows: TextFileOptions
-) -> None:
-    from lens_cli.classify.run import Paths, tell_outcome
+    from lens_cli.classify.run import ClassificationRun, Paths, tell_outcome
     from lens_engine.evaluation.batches import Prediction
 
-    paths, console = Paths(texts, texts, written.output), Console(stderr=True)
+    console, paths = Console(stderr=True), Paths(texts, written.classifier or texts, written.output)
     paths.check(overwrite=written.overwrite)
-    found = service.classify(texts, written.output, wish, rows, written.answer_above, console)
+    if written.classifier is not None:
+        file = of_result.of(written.classifier, usual="classifier", where="--classifier")
+        run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, written.answer_above)
+        with model.opening(served, run.classifier.model) as (chosen, open_scorer):
+            named = None if chosen is None else chosen.reference
+            run.execute(partial(open_scorer, run.dtype), console, model=named)
+        return
+    found = service.classify(texts, written.output, of_result, rows, written.answer_above, console)
     for note in found.notes:
         show_note(note, console)
     predictions = [
@@ -109,21 +106,3 @@ def _ask(
         for one in found.answers
     ]
     tell_outcome(predictions, written.output, written.answer_above, console)
-
-
-def _classify(
-    texts: Path,
-    file: SubjectFile,
-    written: PredictionOptions,
-    rows: TextFileOptions,
-    model: SameModelOptions,
-    served: ServerOptions,
-) -> None:
-    from lens_cli.classify.run import ClassificationRun, Paths
-
-    paths, answer_above = Paths(texts, file.path, written.output), written.answer_above
-    paths.check(overwrite=written.overwrite)
-    run = ClassificationRun.prepare(paths, file, rows.columns, rows.dialect, model.dtype, answer_above)
-    with model.opening(served, run.classifier.model) as (chosen, open_scorer):
-        named = None if chosen is None else chosen.reference
-        run.execute(partial(open_scorer, run.dtype), Console(stderr=True), model=named)

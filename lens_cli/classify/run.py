@@ -17,30 +17,14 @@ from lens_client.calls import Kept, digest_file, name_partial
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.evaluation.batches import Prediction, predict_batches
 from lens_engine.evaluation.table import PredictedTable, TableFormat, is_answered, write_table
-from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.files import Dialect, Named, ParsingLimits, ReadTexts, read_texts
 from lens_engine.files.table import ColumnNames
 from lens_engine.files.text_file import ANY_DIALECT
 from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.wording import show_count
 
-
-class _KeptPredictions:
-    """Predictions, and their file beside the output."""
-
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
-        self.predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
-
-    def keep(self, predictions: Sequence[Prediction]) -> None:
-        """Write the predictions of the next rows."""
-        self._kept.add([one.model_dump(mode="json") for one in predictions], None)
-        self.predictions += predictions
-
-
-_MAX_SHOWN = 5
-"""Largest number of bad rows that are named."""
-
+_MAX_SHOWN = 5  #: largest number of bad rows that are named
 _FORMATS: dict[str, TableFormat] = {".csv": "csv", ".jsonl": "jsonl"}
 
 
@@ -59,10 +43,7 @@ class Paths:
     def check(self, *, overwrite: bool) -> None:
         """Find out before the run, not after it."""
         _find_format(self.output)
-        check_output(self.output, overwrite=overwrite)
-        for source in (self.texts, self.classifier):
-            if self.output.exists() and source.exists() and self.output.samefile(source):
-                raise RefusedInput(f"the output is the file {source} itself; name another file", "where: --output")
+        check_output(self.output, overwrite=overwrite, sources=(self.texts, self.classifier))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +62,16 @@ class ClassificationRun:
     def prepare(
         cls,
         paths: Paths,
-        asked: SubjectFile | None = None,
+        asked: SubjectFile,
         text_column: ColumnNames | None = None,
         dialect: Dialect = ANY_DIALECT,
         dtype: str | None = None,
         answer_above: float | None = None,
     ) -> "ClassificationRun":
-        """Read the files, before any model is loaded.
-
-        Args:
-            asked: a file, and which prompt or classifier of it predicts; None for the classifier in `paths.classifier`.
-            text_column: name of the column of texts; None for that of the classifier's file, or to find it.
-            dialect: how the file of texts is written; what it leaves open is found.
-            dtype: precision of the model; None for that of the classifier.
-            answer_above: least probability of a label that is given; None for every label.
+        """Read the files, before any model is loaded. Column, dialect and precision that are not given are those of the
+        classifier, or are found.
         """
-        found = asked or SubjectFile(paths.classifier, usual="classifier", where="--classifier")
-        classifier = found.read().classifier
+        classifier = asked.read().classifier
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         columns = Named(text_column, usual_text=None if known is None else known.text_column)
@@ -114,42 +88,32 @@ class ClassificationRun:
         }
         return cls(paths, classifier, texts, made_of, dtype, texts.warnings, answer_above)
 
-    @property
-    def rows(self) -> tuple[TextRow, ...]:
-        return self.texts.rows
-
-    def execute(
-        self,
-        open_scorer: Callable[[], LabelScorer],
-        console: Console,
-        *,
-        model: str | None = None,
-    ) -> None:
-        """Load the model, predict every row with a live bar, and write the output.
-
-        Args:
-            open_scorer: loads the model, if the classifier asks one.
-            model: its name for the bar; None for that of the classifier.
+    def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, model: str | None = None) -> None:
+        """Load the model, if the classifier asks one, predict every row with a live bar, and write the output. `model`
+        is what the bar calls it.
         """
-        num_rows, kept = len(self.rows), Kept.open(self.paths.output, self.asked)
-        store = _KeptPredictions(kept)
+        num_rows, kept = len(self.texts.rows), Kept.open(self.paths.output, self.asked)
+        predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
         for note in self.notes:
             show_note(note, console)
-        if num_done := len(store.predictions):
+        if num_done := len(predictions):
             show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
         try:
             with row_bar(console) as bar:
                 scorer = self._load(open_scorer, model, bar)
-                for batch in predict_batches(self.classifier, self.rows, scorer, bar, num_done):
-                    store.keep(batch)
+                for batch in predict_batches(self.classifier, self.texts.rows, scorer, bar, num_done):
+                    kept.add([one.model_dump(mode="json") for one in batch], None)
+                    predictions += batch
         except Stopped:
-            raise self._interruption(len(store.predictions)) from None
+            resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
+            message, details = f"stopped after {len(predictions):,} of {num_rows:,} rows", (resume,) * bool(predictions)
+            raise Refusal(message, details=details, exit_code=EXIT_INTERRUPTED) from None
         finally:
-            if not store.predictions:
+            if not predictions:
                 self.paths.partial.unlink(missing_ok=True)
-        table = PredictedTable(self.classifier.labels, self.texts, store.predictions, answer_above=self.answer_above)
+        table = PredictedTable(self.classifier.labels, self.texts, predictions, answer_above=self.answer_above)
         kept.finish(b"".join(write_table(table, _find_format(self.paths.output))))
-        tell_outcome(store.predictions, self.paths.output, self.answer_above, console)
+        tell_outcome(predictions, self.paths.output, self.answer_above, console)
 
     def _load(self, open_scorer: Callable[[], LabelScorer], model: str | None, bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:
@@ -158,11 +122,6 @@ class ClassificationRun:
         scorer = open_scorer()
         self.classifier.check_model(scorer)
         return scorer
-
-    def _interruption(self, num_done: int) -> Refusal:
-        message = f"stopped after {num_done:,} of {len(self.rows):,} rows"
-        resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
-        return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
 
 def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:
@@ -178,12 +137,9 @@ def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: 
     bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]
     if bad:
         more = [f"and {len(bad) - _MAX_SHOWN:,} more"] if len(bad) > _MAX_SHOWN else []
-        raise RefusedInput(
-            f"{len(bad):,} of {num_rows:,} rows could not be classified; "
-            "in the output, their label is empty and the column error says why",
-            *bad[:_MAX_SHOWN],
-            *more,
-        )
+        told = f"{len(bad):,} of {num_rows:,} rows could not be classified"
+        why = "in the output, their label is empty and the column error says why"
+        raise RefusedInput(f"{told}; {why}", *bad[:_MAX_SHOWN], *more)
 
 
 def _digest(path: Path) -> str:

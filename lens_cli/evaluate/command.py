@@ -1,7 +1,7 @@
 """`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,10 +11,6 @@ from lens_cli.asked_service import ServiceOptions
 from lens_cli.file_options import RowFileOptions, takes_groups
 from lens_cli.refusals import RefusedInput, check_output
 from lens_cli.subject_file import SubjectOptions
-
-if TYPE_CHECKING:  # the command imports these when it runs
-    from lens_cli.subject_file import FoundSubject
-    from lens_engine.result.parts import EvaluationResult
 
 
 @takes_groups
@@ -56,6 +52,8 @@ def evaluate(
 
         lens evaluate october.csv --service http://127.0.0.1:8000/prompts/triage --keep
     """
+    from lens_cli.evaluate.run import EvaluationRun
+    from lens_cli.select.sources import Sources
     from lens_cli.views.result import show_evaluation
     from lens_engine.disk import replace_file
     from lens_engine.result.parts import EvaluationResult
@@ -68,21 +66,12 @@ def evaluate(
         result, name = EvaluationResult.model_validate(found.result), f"Version {found.version}"
     else:
         subject = of_result.of(what).read()
-        result, name = _judge(subject, dataset, rows, model, served), subject.name
+        own, name = subject.classifier, subject.name
+        sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, own.input)
+        run = EvaluationRun.prepare(subject, sources)
+        with model.opening(served, own.model) as (chosen, open_scorer):
+            asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
+            result = run.execute(lambda _, dtype: open_scorer(dtype), Console(stderr=True), asked, model.dtype)
     if output is not None:
         replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
     show_evaluation(result, name, output, Console(highlight=False))
-
-
-def _judge(
-    found: "FoundSubject", dataset: Path, rows: RowFileOptions, model: SameModelOptions, served: ServerOptions
-) -> "EvaluationResult":
-    """What a file holds, judged on this machine."""
-    from lens_cli.evaluate.run import EvaluationRun
-    from lens_cli.select.sources import Sources
-
-    sources = Sources(dataset, None, rows.columns, rows.label_column, rows.dialect, found.classifier.input)
-    run = EvaluationRun.prepare(found, sources)
-    with model.opening(served, found.classifier.model) as (chosen, open_scorer):
-        asked = chosen.reference if chosen is not None and chosen.endpoint is not None else model.model
-        return run.execute(lambda _, dtype: open_scorer(dtype), Console(stderr=True), model=asked, dtype=model.dtype)

@@ -47,13 +47,7 @@ class EvaluationRun:
         model: str | None = None,
         dtype: str | None = None,
     ) -> EvaluationResult:
-        """Load the model, ask for every row with a live bar, and measure.
-
-        Args:
-            open_scorer: loads the model of this name in this precision.
-            model: reference of a model; None for the one of the selection.
-            dtype: precision; None for that of the selection.
-        """
+        """Load the model, ask for every row with a live bar, and measure. None: as the selection has it."""
         for note in self.notes:
             show_note(note, console)
         own, scorer, evaluation = self.evaluation.classifier.model, None, self.evaluation

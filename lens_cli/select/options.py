@@ -54,14 +54,9 @@ class TaskOptions:
     ] = None
 
     def read(self, list_labels: Callable[[], Collection[str]] = frozenset) -> TaskRequest:
-        """The parts of a task that were given; None or nothing for a part that was not.
+        """The parts of a task that were given, or all their faults; None or nothing for a part that was not.
 
-        Args:
-            list_labels: the labels of the dataset. It is asked where a label word could be cut at several "=".
-
-        Raises:
-            InvalidTemplate, InvalidVerbalizer, InvalidInstruction: the message says how to correct the input; the
-                error lists all faults.
+        `list_labels` gives the labels of the dataset. It is asked where a label word could be cut at several "=".
         """
         faults, words, patterns, asked = Faults(), None, read_templates(None), read_instructions("")
         with faults.noting():
@@ -103,11 +98,8 @@ class SearchOptions:
     def read(self, *, max_cost: float | None = None) -> SelectionConfig:
         """The preset overridden by the options. The value of an option is JSON, or else a plain word.
 
-        Args:
-            max_cost: limit of the budget (USD); None for the preset's.
-
-        Raises:
-            InvalidConfig: an option is unknown, out of range, or not `name=value`.
+        An option that is unknown, out of range, or not `name=value` is refused (InvalidConfig). `max_cost` is the limit
+        of the budget (USD); None for the preset's.
         """
         named: dict[str, Any] = {} if self.seed is None else {"seed": self.seed}
         if max_cost is not None:
@@ -124,8 +116,7 @@ class SelectionFiles:
         Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced.")
     ] = None
     report: Annotated[
-        Path | None,
-        _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced."),
+        Path | None, _written(help="File for a report for people, with texts of your rows, as HTML; it is replaced.")
     ] = None
     suspicious: Annotated[
         Path | None,
@@ -149,10 +140,7 @@ class SelectionFiles:
     ] = None
 
     def check(self) -> None:
-        """
-        Raises:
-            Refusal: a file cannot be written there.
-        """
+        """Refuse a path where no file can be written."""
         for one in fields(self):
             check_output(getattr(self, one.name), f"--{one.name}")
 
@@ -168,12 +156,10 @@ class SelectionModelOptions(ModelOptions):
         ),
     ] = 1
     ray_address: Annotated[
-        str | None,
-        model_option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto."),
+        str | None, model_option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
     ] = None
     pair_cache: Annotated[
-        bool,
-        model_option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones."),
+        bool, model_option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones.")
     ] = True
 
 

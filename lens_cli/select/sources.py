@@ -24,14 +24,8 @@ class Sources:
     skips_unlabelled: bool = False  #: whether any share of the rows may lack a label
 
     def read(self, faults: Faults) -> "ReadSources":
-        """Read both files.
-
-        Args:
-            faults: takes the bad rows, so that the good ones can be looked at for further faults.
-
-        Raises:
-            InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
-            OSError: a file cannot be read.
+        """Read both files. `faults` takes the bad rows, so that the good ones can be looked at for more faults. Where a
+        file cannot be read as a table, all faults so far are raised.
         """
         known, notes = self.usual, list[str]()
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
@@ -60,10 +54,7 @@ class Sources:
         return ReadSources(rows["dataset"], rows.get("test"), tuple(notes), input, unlabelled, columns.label)
 
     def list_labels(self) -> frozenset[str]:
-        """The labels of the dataset.
-
-        Raises: as `read`; rows that are bad are left out.
-        """
+        """The labels of the dataset, without its bad rows."""
         return frozenset(example.label for example in self.read(Faults()).dataset)
 
 

@@ -16,12 +16,8 @@ from lens_engine.types import Example
 def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] = frozenset) -> dict[str, str]:
     """Read `label=word` pairs, labels that are their own words, or the name of a JSON file; in order.
 
-    Args:
-        list_labels: the labels of the dataset; the longest that begins a pair with several "=" is its label.
-
-    Raises:
-        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, there is no such
-            file, or it is no JSON object of labels and words.
+    The longest label of the dataset (`list_labels`) that begins a pair with several "=" is its label. Refused
+    (InvalidVerbalizer): a word for some labels alone, a repeated label, and no file of labels and words.
     """
     if len(pairs) == 1 and "=" not in pairs[0] and pairs[0].lower().endswith(".json"):
         return _read_words_file(Path(pairs[0]))
@@ -30,23 +26,15 @@ def read_words(pairs: Sequence[str], list_labels: Callable[[], Collection[str]] 
     labels = list_labels() if any(pair.count("=") > 1 for pair in pairs) else frozenset[str]()
     words: dict[str, str] = {}
     for pair in pairs:
-        label, equals, word = _cut(pair, labels)
-        if not equals:
+        if "=" not in pair:
             message = f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none"
             raise InvalidVerbalizer(message, field="verbalizer")
+        known = (label for label in labels if pair.startswith(f"{label}="))
+        label = max(known, key=len, default=pair.partition("=")[0])
         if label in words:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
-        words[label] = word
+        words[label] = pair[len(label) + 1 :]
     return words
-
-
-def _cut(pair: str, labels: Collection[str]) -> tuple[str, str, str]:
-    """Label, "=" and word: cut after the longest known label, or else at the first "="."""
-    known = [label for label in labels if pair.startswith(f"{label}=")]
-    if not known:
-        return pair.partition("=")
-    label = max(known, key=len)
-    return label, "=", pair[len(label) + 1 :]
 
 
 def _read_words_file(path: Path) -> dict[str, str]:
@@ -61,8 +49,7 @@ def _read_words_file(path: Path) -> dict[str, str]:
 
 
 _KEPT = ("--output", "--classifier")
-_MOST_OPTIONS = 20
-"""Largest number of label words that a note writes as options."""
+_MOST_OPTIONS = 20  #: largest number of label words that a note writes as options
 
 
 def note_language(examples: Sequence[Example], model: str) -> list[str]:

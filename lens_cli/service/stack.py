@@ -24,8 +24,7 @@ MAX_PAUSE_SECONDS = 60.0
 _REGISTERED = "rq:workers"
 """The set of the keys of RQ's workers. Each key has a hash with the process and its start in UTC (ISO 8601)."""
 
-_LASTING_SECONDS = 60.0
-"""A process that has run for this time has not ended at once."""
+_LASTING_SECONDS = 60.0  #: a process that has run for this time has not ended at once
 
 
 class LastingChild:

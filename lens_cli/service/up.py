@@ -4,10 +4,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from lens_engine.model.local.model_files import check_files, resolve_model
 
 _MAX_NAME_CHARACTERS = 100
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class OfferedModel:
         return cls(_name_of(path), str(path))
 
     @property
-    def environment(self) -> Mapping[str, str]:
+    def environment(self) -> dict[str, str]:
         """Settings of an API and a worker that know this model alone."""
         return {"LENS_ALLOWED_MODELS": json.dumps({self.name: self.reference}), "LENS_DEFAULT_MODEL": self.name}
 
@@ -51,12 +52,6 @@ def _name_of(path: Path) -> str:
     last = path.name if path.name not in ("", "..") else path.resolve().name
     plain = _NOT_OF_A_NAME.sub("-", last.removesuffix(".gguf")).strip(".-_")
     return plain[:_MAX_NAME_CHARACTERS] or "model"
-
-
-if TYPE_CHECKING:
-    from lens_cli.service.up import OfferedModel
-
-_LOOK_SECONDS = 0.5
 
 
 def up(
@@ -86,18 +81,16 @@ def up(
 
     check_host(read_settings(), host)
     console = Console(highlight=False)
-    folder = (data_dir or _default_data_dir()).expanduser().resolve()
+    home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")  # XDG base directories
+    folder = (data_dir or home / "lens").expanduser().resolve()
     try:
         with refusing(), interruptible():
-            offered = None if model is None else _find(model, console)
-            named = "" if offered is None else f" with the model {offered.name}"
-            starting = f"Starting Postgres, Redis, the API and a worker{named} over {folder} …"
-            console.print(starting, soft_wrap=True, markup=False)
-            environment = {} if offered is None else offered.environment
-
-            def say(text: str) -> None:
-                console.print(text, soft_wrap=True, markup=False)
-
+            say, named, environment = partial(console.print, soft_wrap=True, markup=False), "", dict[str, str]()
+            if model is not None:
+                with console.status(Text(f"Looking at the model {model}")):  # which may be downloaded
+                    offered = OfferedModel.find(model)
+                named, environment = f" with the model {offered.name}", offered.environment
+            say(f"Starting Postgres, Redis, the API and a worker{named} over {folder} …")
             with running_stack(StackSpec(folder, host, port, environment=environment), say) as stack:
                 _greet(stack.url, folder, console)
                 while True:
@@ -105,18 +98,6 @@ def up(
                     time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
         console.print("Stopped.")
-
-
-def _default_data_dir() -> Path:
-    """By the XDG base directory specification."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lens"
-
-
-def _find(model: str, console: Console) -> "OfferedModel":
-    from lens_cli.service.up import OfferedModel
-
-    with console.status(Text(f"Looking at the model {model}")):  # it may be downloaded, and its digest takes seconds
-        return OfferedModel.find(model)
 
 
 def _greet(url: str, folder: Path, console: Console) -> None:

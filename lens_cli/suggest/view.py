@@ -12,7 +12,7 @@ from lens_cli.asked_model import ChosenModel
 from lens_cli.refusals import show_note
 from lens_cli.select.sources import Sources
 from lens_cli.select.words import note_silent_words
-from lens_cli.views.table import draw_table
+from lens_cli.views.result import draw_table
 from lens_engine.files.table import LABEL, TEXT, list_columns
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.prompt.language import describe_language
@@ -24,13 +24,7 @@ from lens_engine.show.estimate import describe_presets, tabulate_presets
 from lens_engine.show.sentences import describe_asking
 
 _MAX_LABELS = 20
-_SHOWN = (
-    "columns other than",
-    "the label words",
-    "read texts from",
-    "read labels from",
-    "the file is read as a",
-)
+_SHOWN = ("columns other than", "the label words", "read texts from", "read labels from", "the file is read as a")
 """Beginnings of warnings that the view shows itself."""
 
 

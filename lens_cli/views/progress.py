@@ -36,6 +36,19 @@ class _Line:
         self._began_at = self._said_at = _clock()
         self._newest_line = "Starting"
         self._task_id = bar.add_task("Starting", total=None, facts="")
+        self._request = StopRequest()
+
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self._request.is_made else None
+
+    def listening(self) -> AbstractContextManager[None]:
+        """A context in which the first stop signal is passed on, and the second raised."""
+        return self._request.listening(self._begin_to_stop)
+
+    def _begin_to_stop(self) -> None:
+        """Say that the work stops, until it has stopped."""
+        self._bar.update(self._task_id, description=_STOPPING)
+        self._say(_STOPPING)
 
     def wait(self, what: str) -> None:
         """Show what the command waits for while there is no progress."""
@@ -85,7 +98,6 @@ class SelectionBar(_Line):
         self._total = 1
         self._phase: Phase | None = None
         self._newest: Progress | None = None
-        self._request = StopRequest()
 
     def on_progress(self, progress: Progress) -> None:
         self._newest = progress
@@ -102,15 +114,7 @@ class SelectionBar(_Line):
             self._phase = progress.phase
             self._say(self._newest_line)
 
-    def stop_requested(self) -> StopReason | None:
-        return StopReason.CANCELLED if self._request.is_made else None
-
-    def listening(self) -> AbstractContextManager[None]:
-        """A context in which the first stop signal is passed on, and the second raised."""
-        return self._request.listening(self._begin_to_stop)
-
     def _begin_to_stop(self) -> None:
-        """Say that the run stops, until it has stopped."""
         self._bar.update(self._task_id, description=_STOPPING)
         self._bar.console.print(f"{_STOPPING}; Ctrl-C again stops now, without a result", soft_wrap=True)
 
@@ -140,10 +144,7 @@ class RowBar(_Line):
     If the output is not a terminal, each tenth of the rows and each half minute prints one line.
     """
 
-    def __init__(self, bar: Bar, request: StopRequest) -> None:
-        super().__init__(bar)
-        self._request = request
-        self._tenths = 0
+    _tenths = 0  #: of the rows, as last told
 
     def on_rows(self, progress: "RowProgress") -> None:
         facts = describe_rows(progress.done, progress.total, progress.per_second)
@@ -154,22 +155,13 @@ class RowBar(_Line):
         if self._tenths > before and progress.per_second:
             self._say(self._newest_line)
 
-    def stop_requested(self) -> StopReason | None:
-        return StopReason.CANCELLED if self._request.is_made else None
-
-    def begin_to_stop(self) -> None:
-        """Say that the run stops."""
-        self._bar.update(self._task_id, description=_STOPPING)
-        self._say(_STOPPING)
-
 
 @contextmanager
 def row_bar(console: Console) -> Iterator[RowBar]:
     """Show a bar on `console` until the block ends. The first stop signal is passed on, the second is raised."""
-    request = StopRequest()
     with _make_bar(console) as bar:
-        rows = RowBar(bar, request)
-        with request.listening(rows.begin_to_stop), rows.reminding():
+        rows = RowBar(bar)
+        with rows.listening(), rows.reminding():
             yield rows
 
 

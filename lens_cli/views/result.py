@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lens_cli.refusals import show_note
-from lens_cli.views.table import NARROW, draw_table
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
@@ -16,24 +17,31 @@ from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
-from lens_engine.show.sentences import (
-    describe_asking,
-    describe_cost,
-    describe_retrieval,
-    describe_suspicious_labels,
-)
+from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
+from lens_engine.show.table import Table as EngineTable
 from lens_engine.show.tables import list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.ways import explain_marks, list_ways
 from lens_engine.show.words import show_accuracy
 from lens_engine.types import Example
 
-_MOST_SUSPICIOUS = 5
-"""Number of suspicious labels that are printed."""
-_MOST_NOTES = 3
-"""Number of warnings in a summary."""
-_BAR = 10
-"""Width of a bar for 100 %: a line fits a terminal of 80 characters."""
+_MOST_SUSPICIOUS = 5  #: number of suspicious labels that are printed
+_MOST_NOTES = 3  #: number of warnings in a summary
+NARROW: dict[str, Any] = {"show_edge": False, "padding": (0, 1, 0, 0)}  #: look of a table that needs the width
+_BAR = 10  #: width of a bar for 100 %: a line fits a terminal of 80 characters
+
+
+def draw_table(table: EngineTable, **look: Any) -> Table:
+    """The table as Rich prints it, with these arguments of its own. Markup in a cell is shown as it is."""
+    usual: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "caption_justify": "left"}
+    usual |= {"title": table.title, "caption": table.caption or None, "show_footer": bool(table.footer)}
+    drawn = Table(box=box.SIMPLE_HEAD, **(usual | look))
+    footer = table.footer or ("",) * len(table.header)
+    for name, last, is_left in zip(table.header, footer, table.is_left, strict=True):
+        drawn.add_column(name, last, justify="left" if is_left else "right", no_wrap=not is_left)
+    for place, row in enumerate(table.rows):
+        drawn.add_row(*map(Text, row), style="bold green" if place in table.marked else None)
+    return drawn
 
 
 def _say_needs(one: Contender | None) -> str:
@@ -118,12 +126,7 @@ def show_estimate(estimate: CostEstimate, console: Console) -> None:
 
 
 def show_evaluation(result: EvaluationResult, name: str, output: Path | None, console: Console) -> None:
-    """Print an evaluation.
-
-    Args:
-        name: what was judged.
-        output: file that holds the figures.
-    """
+    """Print an evaluation of `name`, and the file that holds its figures."""
     console.print(Text(name_evaluation(result, name), style="bold"), soft_wrap=True)
     for table in list_evaluation_tables(result):
         console.print(draw_table(table, **NARROW))

@@ -2,8 +2,8 @@
 of named columns, rows. An error names field and row.
 
 text_file    bytes: the encoding is found; the lines of a file, and where in it a fault is
-opening      what a file is, by its content. Its shapes: trusted (Parquet, Arrow, folders), workbook, json_rows,
-             own_forms (fastText, ARFF, lists below intents), delimited with records; and tools, for exports in any
+trusted      tables of Parquet and Arrow, and of folders; other shapes: workbook, json_rows, own_forms (fastText, ARFF,
+             lists below intents), delimited; and tools, for exports in any
 table        the contract between the shapes and what takes their rows; values of rows as text and label
 columns      usual names; the column that is meant; where a table begins and whether it has names
 choice       chooses the columns of texts and labels, by their names or by what is in them
@@ -12,16 +12,27 @@ limits       caps on a file, and the errors of one that is refused
 strict_json  JSON that every reader understands in the same way
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
+from typing import Literal
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.files.choice import ANY_COLUMNS, Named
+from lens_engine.files.delimited import read_delimited
+from lens_engine.files.json_rows import read_json
 from lens_engine.files.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
-from lens_engine.files.opening import Source, open_table
+from lens_engine.files.own_forms import read_arff, read_fast_text, read_lists, read_yaml
 from lens_engine.files.rows import ParsedDataset, ReadTexts, TextRow, collect_rows, collect_texts
 from lens_engine.files.table import NAMED_ROWS, TEXT, ColumnNames, DatasetFormat, Fault, Row, Table
-from lens_engine.files.text_file import ANY_DIALECT, Dialect
+from lens_engine.files.text_file import ANY_DIALECT, NUM_HEAD_CHARACTERS, Dialect, TextFile, open_text
+from lens_engine.files.tools import adapt
+from lens_engine.files.trusted import read_columnar, read_folder
+from lens_engine.files.workbook import is_workbook, read_workbook
 from lens_engine.types import Example
 
 __all__ = [
@@ -44,6 +55,21 @@ __all__ = [
     "read_inline_texts",
     "read_texts",
 ]
+
+Source = Path | BufferedReader
+
+_NUM_SNIFFED_BYTES = 16
+_TEXT_SHAPES = (read_json, read_arff, read_fast_text, read_lists, read_yaml)
+_Columnar = Literal["Parquet", "Arrow"]
+_COLUMNAR: dict[bytes, _Columnar] = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
+_FOREIGN = {
+    b"\x1f\x8b": "compressed with gzip",
+    b"PK": "compressed with zip",
+    b"\xd0\xcf\x11\xe0": "an old Excel file, or locked by a password",
+    b"%PDF-": "a PDF file",
+}
+"""What a file begins with that is not read, and what it is. Others are told from texts by their control characters."""
+_MARKUP = re.compile(r"\s*+<(?:[!?][\w-]|html\b|table\b|[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>\s*+<[A-Za-z])", re.IGNORECASE)
 
 
 def parse_dataset(
@@ -70,7 +96,7 @@ def parse_dataset(
     Raises:
         InvalidDataset: the file cannot be used; see `lens_engine.files.limits`. No content raises another error.
     """
-    with open_table(source, limits, field, dialect, usual, columns.names) as table:
+    with _open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_rows(table, columns, limits, field)
 
 
@@ -88,7 +114,7 @@ def read_texts(
     Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
     out.
     """
-    with open_table(source, limits, field, dialect, usual, columns.names) as table:
+    with _open_table(source, limits, field, dialect, usual, columns.names) as table:
         return collect_texts(table, columns, limits, field)
 
 
@@ -138,3 +164,68 @@ def parse_inline(
     names = tuple(dict.fromkeys(name for one in rows[:NAMED_ROWS] for name in one.cells))
     table = Table(names, lambda: iter(rows), "inline", has_header=False)
     return collect_rows(table, columns, limits, field)
+
+
+@contextmanager
+def _open_table(
+    source: Source, limits: ParsingLimits, field: str, dialect: Dialect, usual: Dialect, known: tuple[str, ...]
+) -> Iterator[Table]:
+    """The table of a file or folder, which is open for the block. The first shape that knows its content makes it."""
+    if isinstance(source, Path) and source.is_dir() and limits.is_trusted:
+        yield adapt(read_folder(source, field))
+        return
+    try:
+        opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    except FileNotFoundError:
+        raise InvalidDataset(f"{source} does not exist", field=field) from None
+    with opened as file:
+        num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
+        if num_bytes > most:
+            told = f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it"
+            raise DatasetTooLarge(told, field=field)
+        table = _read_binary(file, limits, field, known)
+        table = table or _read_text(open_text(file, limits, field, dialect, usual, known))
+        yield adapt(_bound(table, limits, field))
+
+
+def _bound(table: Table, limits: ParsingLimits, field: str) -> Table:
+    """The table, of which no reading goes on beyond the largest number of rows, or of as many blank lines."""
+
+    def read() -> Iterator[Row]:
+        num_rows = num_blank = 0
+        for row in table.rows():
+            if row.empty:
+                num_blank += 1
+                limits.check_blank(num_blank, field)
+            else:
+                num_rows += 1
+                limits.check_rows(num_rows, field)
+            yield row
+
+    return replace(table, rows=read)
+
+
+def _read_binary(file: BufferedReader, limits: ParsingLimits, field: str, known: tuple[str, ...]) -> Table | None:
+    file.seek(0)
+    head = file.read(_NUM_SNIFFED_BYTES)
+    for magic, format in _COLUMNAR.items():
+        if head.startswith(magic):
+            if not limits.is_trusted:
+                raise UnsupportedDatasetFormat(f"the file is in {format}; save it as CSV or JSONL", field=field)
+            return read_columnar(file, field, format)
+    if head.startswith(b"PK\x03\x04") and is_workbook(file):
+        return read_workbook(file, field, limits, known)
+    if what := next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None):
+        told = f"the file is {what}; save the table as .xlsx, CSV or JSONL, uncompressed"
+        raise UnsupportedDatasetFormat(told, field=field)
+    return None
+
+
+def _read_text(file: TextFile) -> Table:
+    if not file.head.strip() and len(file.head) < NUM_HEAD_CHARACTERS:
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=file.field)
+    if (found := next(filter(None, (read(file) for read in _TEXT_SHAPES)), None)) is not None:
+        return found
+    if _MARKUP.match(file.head):
+        raise UnsupportedDatasetFormat("the file is HTML or XML; save the table as CSV or JSONL", field=file.field)
+    return read_delimited(file)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
@@ -35,8 +35,7 @@ from lens_engine.prompt.text_checks import count_unspaced, fold_text, is_blank, 
 MAX_DISTINCT = 200  #: largest number of distinct values that are counted
 _NAMED, _OF_KIND = "you named it", "as such files have it"
 _OF_NUMBERS = "the words of the numbers in 'label'"
-_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200
-"""What a refusal shows of each column: rows, and characters of a value."""
+_SHOWN_ROWS, _SHOWN_CHARACTERS = 3, 200  #: what a refusal shows of each column: rows, and characters of a value
 _DEEPEST = 5
 _CONSTANT = 10  #: rows of one text from which on it is no text to classify
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)|.*\b\d{1,2}:\d{2}(?!\d)")
@@ -145,6 +144,12 @@ class ColumnProfile:
         are_of_rows = self.distinct <= SPLITS or all(map(_DATE.match, self.distinct))
         return not are_of_rows and 2 <= len(self.distinct) <= self.num_values / 2
 
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """As labels, words are preferred to numbers, and names of labels to those of ids; then short values."""
+        is_number = 2 * self.num_numbers > self.num_values
+        return is_number or ABOUT_ROWS.fullmatch(self.name) is not None, self.mean_characters > 100
+
     def add(self, value: object) -> None:
         """Count a value, as `show_value` shows it."""
         if isinstance(value, list) and all(isinstance(one, str) and not _NUMBER.fullmatch(one) for one in value):
@@ -197,22 +202,30 @@ def choose(table: Table, named: Named, field: str, *, has_labels: bool = True) -
 
 
 def _choose(table: Table, named: Named, field: str, *, has_labels: bool) -> ColumnChoice:
-    names = table.names
+    names, more_texts = table.names, tuple[str, ...]()
     text, label = _find_known(table, named, has_labels=has_labels)
-    if text and (label or not has_labels):
-        found = ColumnChoice(text, label)
-    else:
+    if text is None or (label is None and has_labels):  # then by usual names and values
         is_alone = len(names) == 1 and has_labels and table.has_header
         known_text = text.wanted if text else TEXT if is_alone else ()
         known_label = str(label.wanted) if label else LABEL if is_alone else None
         match_header(table, WantedColumns(known_text, known_label), field, has_labels=has_labels)
-        found = _choose_by_values(_profile(table), names, text, label, field, has_labels=has_labels)
-    wanted = WantedColumns(found.text.wanted, str(found.label.wanted) if found.label else None)
+        profiles = _profile(table)
+        once = [one for one in profiles if names.count(one.name) < 2]
+        profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
+        if label is None and has_labels:
+            label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
+        guesses_text, text = text is None, text or _find_text(_without(profiles, label), profiles, field)
+        if label is None and has_labels:
+            label = _find_label([one for one in _without(profiles, text) if one.can_be_labels], profiles, field)
+        rest = [one for one in _without(profiles, text, label) if not ABOUT_ROWS.fullmatch(one.name)]
+        more_texts = tuple(one.name for one in rest if one.is_wordy) * guesses_text
+    wanted = WantedColumns(text.wanted, str(label.wanted) if label else None)
     match_header(table, wanted, field, has_labels=has_labels)
     if bad := [name for name in wanted.names if replace_unstorable(name) != name]:
         told = f"the name of the column {bad[0]!r} holds a NUL character or half of a surrogate pair"
         raise InvalidDataset(f"{told}, which cannot be stored; rename the column", field=field)
-    return replace(found, kind=table.kind, others=tuple(name for name in names if name and name not in wanted.names))
+    others = tuple(name for name in names if name and name not in wanted.names)
+    return ColumnChoice(text, label, others, table.kind, more_texts)
 
 
 def _find_known(table: Table, named: Named, *, has_labels: bool) -> tuple[ChosenColumn | None, ChosenColumn | None]:
@@ -241,31 +254,9 @@ def _take_named(wanted: ColumnNames | None, names: Sequence[str]) -> ChosenColum
     return ChosenColumn(found[0] if isinstance(wanted, str) else found, _NAMED)
 
 
-def _choose_by_values(
-    profiles: Sequence[ColumnProfile],
-    names: Sequence[str],
-    text: ChosenColumn | None,
-    label: ChosenColumn | None,
-    field: str,
-    *,
-    has_labels: bool,
-) -> ColumnChoice:
-    """The columns by usual names and values, where they are not known."""
-    once = [one for one in profiles if names.count(one.name) < 2]
-    profiles = once if has_labels and any(one.is_wordy for one in once) else profiles
-    if label is None and has_labels:
-        label = _find_by_name(_without(profiles, text), LABEL_NAMES, lambda one: one.can_be_labels)
-    free = _without(profiles, label)
-    guesses_text, text = text is None, text or _find_text(free, profiles, field)
-    possible = [one for one in _without(free, text) if one.can_be_labels]
-    if label is None and has_labels:
-        label = _find_label(possible, profiles, field)
-    others = [one for one in _without(_without(profiles, text), label) if not ABOUT_ROWS.fullmatch(one.name)]
-    return ColumnChoice(text, label, more_texts=tuple(one.name for one in others if one.is_wordy) * guesses_text)
-
-
-def _without(profiles: Sequence[ColumnProfile], taken: ChosenColumn | None) -> Sequence[ColumnProfile]:
-    return profiles if taken is None else [one for one in profiles if one.name not in list_columns(taken.wanted)]
+def _without(profiles: Sequence[ColumnProfile], *taken: ChosenColumn | None) -> Sequence[ColumnProfile]:
+    names = list_columns(*(one.wanted for one in taken if one))
+    return [one for one in profiles if one.name not in names]
 
 
 def _find_by_name(
@@ -298,15 +289,8 @@ def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProf
             f"no column looks like labels: {why}; columns found: {show_names([one.name for one in profiles])}",
             field=field,
         )
-    ranks = {  # words are preferred to numbers, and names of labels to those of ids
-        one.name: (
-            2 * one.num_numbers > one.num_values or bool(ABOUT_ROWS.fullmatch(one.name)),
-            one.mean_characters > 100,
-        )
-        for one in possible
-    }
-    rank = min(ranks.values())
-    best, *others = [one for one in possible if ranks[one.name] == rank]
+    first = min(one.rank for one in possible)
+    best, *others = [one for one in possible if one.rank == first]
     if others:
         equal = show_names([one.name for one in possible])
         told = f"more than one column could hold the labels: {equal}; name the column to read (label_column)"
@@ -318,7 +302,10 @@ def find_composed(labels: Counter[str]) -> dict[str, int]:
     """The labels that are lists of others with a delimiter, with their numbers: `billing|urgent`. At most one part of
     each is no label itself, and there are two such lists at least; a part after a comma and a space is in several.
     """
-    parts = {label: _split(label) for label in labels}
+    parts = dict[str, list[str]]()
+    for label in labels:
+        separator = next((one for one in "|;," if one in label), None)
+        parts[label] = [label] if separator is None else [part.strip() for part in label.split(separator)]
     uses = Counter(part for found in parts.values() for part in set(found))
 
     def is_composed(label: str) -> bool:
@@ -329,8 +316,3 @@ def find_composed(labels: Counter[str]) -> dict[str, int]:
 
     composed = {label: number for label, number in labels.items() if is_composed(label)}
     return composed if len(composed) > 1 else {}
-
-
-def _split(label: str) -> list[str]:
-    separator = next((one for one in "|;," if one in label), None)
-    return [label] if separator is None else [part.strip() for part in label.split(separator)]

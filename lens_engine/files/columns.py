@@ -19,8 +19,7 @@ MAX_COLUMNS = 1_000
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 """The delimiters that are looked for, with their names."""
 NEARLY_ALL = 0.9
-_POSITION = re.compile(r"column ([1-9]\d{0,3})")
-"""The name of a column without one, by its place."""
+_POSITION = re.compile(r"column ([1-9]\d{0,3})")  #: the name of a column without one, by its place
 COMMENTS = ("#", "%", "//")  #: beginnings of lines above a table
 
 _words = re.compile(r"\w+").findall
@@ -31,21 +30,15 @@ TEXT_NAMES: list[str] = _words("""
     texto mensaje comentario reseña frase contenido pregunta testo messaggio commento recensione domanda
     mensagem comentário avaliação conteúdo pergunta
 """)
-LABEL_NAMES: list[str] = [
-    *_words("""
+LABEL_NAMES: list[str] = _words("""
     label labels class category categories topic intent sentiment emotion polarity stance target kind type tag gold
     gold_label annotation airline_sentiment stars star_rating rating overall answer output completion accept score y
     étiquette classe catégorie thème intention etikett klasse kategorie thema absicht stimmung typ
     etiqueta clase categoría tema intención sentimiento tipo etichetta categoria argomento intento sentimento
     rótulo intenção
-"""),
-    "issue type",
-    "ticket type",
-]
-_PARTS = {
-    TEXT: ("_text", "text_"),
-    LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment"),
-}
+""")
+LABEL_NAMES += ["issue type", "ticket type"]
+_PARTS = {TEXT: ("_text", "text_"), LABEL: ("is_", "label_", "_label", "_class", "_category", "_intent", "_sentiment")}
 """Beginnings and ends of further names."""
 ABOUT_ROWS = re.compile(
     r"(?:.*[_ ])?(?:id|ids|index|key|no|nr|number|user|author|speaker|source|split|fold|lang|language|date|time|year|"

@@ -1,15 +1,18 @@
-"""Tables of delimited columns (CSV, TSV): their delimiter, quotes, header, and what stands above it.
+"""Tables of delimited columns (CSV, TSV): their delimiter, quotes, header, and what stands above it; and their records.
 
 All is told by the first lines of a file. The reading of quotes wins that loses the fewest of them. A table of a corpus
 often has no quoting, and a text may begin with a quote that nothing closes. Read with quoting, such a quote breaks a
-row, or swallows all rows up to the next one.
+row, or swallows all rows up to the next one. Where a quote breaks a record, it costs one row if the end of the record
+is found, or else its first line.
 """
 
+import csv
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import (
@@ -21,12 +24,152 @@ from lens_engine.files.columns import (
     is_usual,
     name_positions,
 )
-from lens_engine.files.limits import DatasetEmpty
-from lens_engine.files.records import Form, Record, read_records
+from lens_engine.files.limits import DatasetEmpty, row_too_long
 from lens_engine.files.table import NO_CELLS, Fault, Row, Table
-from lens_engine.files.text_file import UNDECODED, TextFile, quote_around, show_encoding
+from lens_engine.files.text_file import UNDECODED, TextFile, quote_around, show_encoding, tell_place
 from lens_engine.prompt.text_checks import show_names
 from lens_engine.prompt.wording import show_label
+
+_LINE_ENDS = ("\n", "\r\n", "\r", "")
+_PATIENCE, _FARTHEST = 2**14, 2**24
+"""Characters that may be read again at first, and the most among which the end of a record is looked for."""
+_MOST_LINES = 2**15  #: lines among which it is looked for; a short line costs as much as a long one
+_MOST_COMPARED = 1_000  #: lines of a broken record that are compared with rows
+_STAND_IN = "\x1f"  #: for a delimiter of several characters
+csv.field_size_limit(2**31 - 1)  # a record has limits here
+
+
+class Form(NamedTuple):
+    """How a file is parted into fields."""
+
+    delimiter: str
+    quote: str = '"'  #: that encloses fields; "" if none does, so that quotes are letters
+    skips_spaces: bool = False  #: whether a field begins after the spaces that follow a delimiter
+
+    def split(self, lines: Iterable[str]) -> list[str]:
+        """The fields of the first record.
+
+        Raises:
+            csv.Error: a quote is in the wrong place, or never closed.
+        """
+        is_long = len(self.delimiter) > 1
+        records = csv.reader(
+            (one.replace(self.delimiter, _STAND_IN) for one in lines) if is_long else lines,
+            delimiter=_STAND_IN if is_long else self.delimiter,
+            quotechar=self.quote,
+            skipinitialspace=self.skips_spaces,
+            strict=True,
+        )
+        if (fields := next(records, None)) is None:
+            raise csv.Error
+        return [one.replace(_STAND_IN, self.delimiter) for one in fields] if is_long else fields
+
+    def is_row(self, line: str, width: int) -> bool:
+        """Whether a line is a row without a quote in a text."""
+        try:
+            fields = self.split([line])
+        except csv.Error:
+            return False
+        return len(fields) == width and not any(self.quote in one for one in fields)
+
+
+class Record(NamedTuple):
+    """One record, or a line that is none."""
+
+    line: int  #: on which it begins, from 1
+    lines: list[str]
+    fields: list[str]  #: none if it has a fault
+    fault: Fault | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        return self.fault is None and not any(map(str.strip, self.fields))
+
+
+class _Lines:
+    """Lines that can be put back: of each two characters one, or else every line could cost all lines below it."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.patience = 2 * _PATIENCE  #: number of characters that may be put back
+        self._waiting, self._fresh = deque[str](), iter(lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._waiting:
+            return self._waiting.popleft()
+        line = next(self._fresh)
+        self.patience += 2 * len(line)
+        return line
+
+    def put_back(self, lines: list[str]) -> None:
+        self.patience -= sum(map(len, lines))
+        self._waiting.extendleft(reversed(lines))
+
+    def go_on(self, taken: list[str]) -> Iterator[str]:
+        """The lines of a record from its first, each of which is taken, as far as its end is looked for."""
+        size = 0
+        yield taken[0]
+        while size <= _FARTHEST and len(taken) <= _MOST_LINES and self.patience > 0 and (line := next(self, "")):
+            taken.append(line)
+            size += len(line)
+            yield line
+
+
+def read_records(lines: Iterable[str], form: Form, longest: int) -> Iterator[Record]:
+    """The records of lines, each of at most `longest` characters."""
+    source, number, width = _Lines(lines), 1, 0
+    for line in source:
+        if line in _LINE_ENDS:
+            record = Record(number, [line], [])
+        elif len(line) > longest:
+            record = Record(number, [line], [], Fault("far too long", row_too_long(longest)))
+        elif not form.quote or form.quote not in line:
+            record = Record(number, [line], line.rstrip("\r\n").split(form.delimiter))
+        else:
+            record = _read_quoted(source, Record(number, [line], []), form, width, longest)
+        width = len(record.fields) or width
+        number += len(record.lines)
+        yield record
+
+
+def _read_quoted(source: _Lines, record: Record, form: Form, width: int, longest: int) -> Record:
+    """The record that begins with a line with quotes. Where one is bad, the record ends with the line after which their
+    number is even; if that is not found, or most of its further lines are rows, it has but its first line.
+    """
+    taken = record.lines
+    rest = source.go_on(taken)
+    try:
+        fields = form.split(rest)
+    except csv.Error:
+        is_open = sum(one.count(form.quote) for one in taken) % 2 == 1
+        while is_open and (line := next(rest, "")):
+            is_open = line.count(form.quote) % 2 == 0
+        fault = _explain("".join(taken), record.line, form)
+        others = taken[1 : 1 + _MOST_COMPARED]
+        if is_open or 2 * sum(form.is_row(one, width) for one in others) > len(others):
+            source.put_back(taken[1:])
+            del taken[1:]
+        return record._replace(fault=fault)
+    if sum(map(len, taken[1:])) > longest:
+        return record._replace(fault=Fault("far too long", row_too_long(longest)))
+    return record._replace(fields=fields)
+
+
+def _explain(row: str, number: int, form: Form) -> Fault:
+    """What is wrong with the quotes of a record, and where."""
+    edge, quote = re.escape(form.delimiter), form.quote
+    within = f"(?P<open>{quote})(?:[^{quote}]|{quote}{quote})*+"
+    found = re.search(rf"(?:\A|{edge}) *+{within}(?:{quote}(?!{edge}|[\r\n]|\Z)|\Z)", row)
+    is_closed = found is None or found.end() < len(row)
+    position = 0 if found is None else found.end() - 1 if is_closed else found.start("open")
+    at = f"{tell_place(row, position, number)}, at {quote_around(row, position)}"
+    detail = f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
+    if not is_closed:
+        detail = f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
+    return Fault("with a quote in the wrong place", detail)
+
 
 _QUOTED_NAME = re.compile(r'\A"(.*)"\Z', re.DOTALL)
 """A name in quotes: a header may have them also where quotes are letters of the texts."""
@@ -47,15 +190,16 @@ def read_delimited(file: TextFile) -> Table:
     is_enclosed = all(map(str.__ne__, lines, inner)) and bool(_find_table(file, inner, DELIMITERS, _HALF))
     lines = inner if is_enclosed else lines
     layout = _find_layout(file, _find_reading(file, lines))
-    if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.form.delimiter):
+    if file.delimiter is None and not layout.is_table and _is_prose(lines, layout.reading.form.delimiter):
         layout = _find_layout(file, _read_best(file, lines, _NO_DELIMITER))
-    shown = None if layout.form.delimiter == _NO_DELIMITER else layout.form.delimiter
+    delimiter = layout.reading.form.delimiter
+    shown = None if delimiter == _NO_DELIMITER else delimiter
     usual = file.usual_delimiter if file.delimiter is None and len(layout.names) > 1 else None
     if usual and shown and shown != usual:
         parts = f"{show_label(shown)} parts the columns of this file, and {show_label(usual)} those of earlier files"
         raise InvalidDataset(f"{parts}; name the one to take (delimiter)", field=file.field)
     is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
-    told = [f"the columns are separated by {DELIMITERS[layout.form.delimiter]}"] if is_told else []
+    told = [f"the columns are separated by {DELIMITERS[delimiter]}"] if is_told else []
     told += ["each line is enclosed in quotes as a whole, which are no part of it"] if is_enclosed else []
     dialect = replace(file.dialect, delimiter=shown, notes=(*file.dialect.notes, *told, *layout.describe()))
     open_lines = (lambda: map(_disclose, file.lines())) if is_enclosed else file.lines
@@ -126,7 +270,8 @@ class _Reading:
         self.width = width = len(self.records[self.start].fields) if self.records else 0
         fitting = [one for one in rows if len(one.fields) == width]
         single = [one.fields for one in fitting if len(one.lines) == 1] if width <= MAX_COLUMNS else []
-        self._labels = [_find_repeated(values) for values in zip(*single, strict=True)]
+        counts = [Counter(filter(str.strip, values)) for values in zip(*single, strict=True)]
+        self._labels = [{one for one, n in found.items() if n > 1 and len(one) <= _LONGEST_LABEL} for found in counts]
         self.num_rows, self.share = len(fitting), len(fitting) / len(rows) if rows else 1.0
         self.num_faults = sum(one.fault is not None for one in rows)
         others = [one for one in rows if one.fault is None and len(one.fields) != width]
@@ -138,17 +283,10 @@ class _Reading:
         value that several rows have in the same column. A text of several lines has commas too."""
         if len(record.lines) < 2:
             return False
-        look_alike = sum(map(self._is_like_others, record.lines))
+        rows = (line.rstrip("\r\n").split(self.form.delimiter) for line in record.lines)
+        same_width = (row for row in rows if len(row) == len(self._labels))
+        look_alike = sum(any(map(set.__contains__, self._labels, row)) for row in same_width)
         return look_alike > 1 and look_alike >= NEARLY_ALL * len(record.lines)
-
-    def _is_like_others(self, line: str) -> bool:
-        row = line.rstrip("\r\n").split(self.form.delimiter)
-        return len(row) == len(self._labels) and any(map(set.__contains__, self._labels, row))
-
-
-def _find_repeated(values: Sequence[str]) -> set[str]:
-    counts = Counter(value for value in values if value.strip() and len(value) <= _LONGEST_LABEL)
-    return {value for value, number in counts.items() if number > 1}
 
 
 @dataclass(frozen=True)
@@ -162,12 +300,8 @@ class _Layout:
     is_table: bool = False  #: whether its columns are certainly not the parts of sentences
     takes_rest: bool = False  #: whether the text after a label has delimiters that are not quoted
 
-    @property
-    def form(self) -> Form:
-        return self.reading.form
-
     def describe(self) -> Iterator[str]:
-        if not self.form.quote:
+        if not self.reading.form.quote:
             yield "quotes are read as letters of the texts, because more lines have the columns of the header so"
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
@@ -216,7 +350,7 @@ def _are_labels(values: Sequence[str]) -> bool:
 
 def _read_rows(file: TextFile, lines: Iterable[str], layout: _Layout) -> Iterator[Row]:
     names, is_started = layout.names, not layout.has_header
-    for record in read_records(lines, layout.form, file.limits.max_row_characters):
+    for record in read_records(lines, layout.reading.form, file.limits.max_row_characters):
         if record.is_blank:
             if record.line >= layout.begin:
                 cells = dict(zip(names, record.fields, strict=False))
@@ -234,9 +368,9 @@ def _make_row(record: Record, layout: _Layout) -> Row:
     if len(fields) != len(names):
         fields = _trim(fields, len(names))
         if layout.takes_rest and len(fields) > 2:
-            fields = [fields[0], layout.form.delimiter.join(fields[1:])]
+            fields = [fields[0], layout.reading.form.delimiter.join(fields[1:])]
     if len(fields) != len(names):
-        return Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.form))
+        return Row(NO_CELLS, record.line, _describe_width(record, len(names), layout.reading.form))
     is_header = layout.has_header and len(names) > 1 and tuple(fields) == names  # files were joined
     aside = "with the names of the columns" if is_header else None
     cells = dict(zip(names, fields, strict=True))

@@ -13,9 +13,9 @@ import yaml
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.files.columns import NEARLY_ALL
+from lens_engine.files.delimited import Form, read_records
 from lens_engine.files.json_rows import find_rows, make_row, make_table
 from lens_engine.files.limits import DatasetTooLarge
-from lens_engine.files.records import Form, read_records
 from lens_engine.files.table import NO_CELLS, Fault, Row, Table
 from lens_engine.files.text_file import TextFile
 

@@ -120,40 +120,35 @@ class _LabelledRows:
         self.limits.check_rows(self._num_rows + 1, self.field)
         if row.aside is not None and row.fault is None:
             self._aside[row.aside] += 1
-        elif fault := row.fault or self._take_cells(row):
+        elif fault := row.fault or self._take(row):
             self._left_out.append((self._num_rows, row.line, fault))
         self._num_rows += 1
 
-    def _take_cells(self, row: Row) -> Fault | None:
+    def _take(self, row: Row) -> Fault | None:
+        """Keep the text of a row with its label, or say why it cannot be kept."""
         text, label = self.wanted.read_text(row.cells), self.wanted.read_label(row.cells)
         is_plain = type(text) is str and type(label) is str and text.isascii() and label.isascii()
         if not is_plain and (fault := self.wanted.find_fault(row, text, label, self._encoding)):
             return fault
+        assert isinstance(text, str | None)
         if len(self._unused) < _MAX_UNUSED_KEPT:
             names = list(row.cells)[: 2 * _MAX_UNUSED_KEPT]
             self._unused |= {name[:_MAX_UNUSED_KEPT]: None for name in names if name not in self._wanted_names}
-        if (fault := self._take(text, label, row.line)) is None and row.is_doubtful:
-            self._oddities.append((_DOUBT, name_place(self._num_rows, row.line)))
-        return fault
-
-    def _take(self, text: object, label: object, line: int | None) -> Fault | None:
-        """Keep a text with its label, or say why it cannot be kept."""
-        assert isinstance(text, str | None)
         if text is None or is_blank(text):
             self._num_without_content += isinstance(label, str | None) and is_blank(label)
             return Fault("without a text", "is blank; write a text or delete the row", self._text)
         if wrong := find_fault(text, self.limits.max_text_characters):
             return Fault(f"whose {self._text} {wrong.partition(';')[0]}", wrong, self._text)
         if not isinstance(label, str) or is_blank(label):
-            self.unlabelled.append(Example(self._num_rows, text, "", line))
+            self.unlabelled.append(Example(self._num_rows, text, "", row.line))
             return Fault(_NO_LABEL, "is empty; give the row a label or delete it", self._label)
         if wrong := find_fault(label, self.limits.max_label_characters):
             advice = f"{wrong}, or name another column of labels (label_column)"
             return Fault(f"whose {self._label} {wrong.partition(';')[0]}", advice, self._label)
-        self._keep(Example(self._num_rows, text, label, line))
+        self._keep(Example(self._num_rows, text, label, row.line), is_doubtful=row.is_doubtful)
         return None
 
-    def _keep(self, example: Example) -> None:
+    def _keep(self, example: Example, *, is_doubtful: bool) -> None:
         self._num_bytes += len(example.text.encode()) + len(example.label.encode())
         if self._num_bytes > self.limits.max_bytes:
             told = f"the texts and labels take more than {self.limits.max_bytes:,} bytes; send a sample of them"
@@ -161,16 +156,15 @@ class _LabelledRows:
         self._labels[example.label] += 1
         if len(self._labels) > self.limits.max_labels:
             self._refuse_composed()
-            detail = (
-                f"{example.place} brings more than {self.limits.max_labels:,} different labels "
-                f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
-            )
-            raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
+            told = f"{example.place} brings more than {self.limits.max_labels:,} different labels"
+            told += f" ({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
+            raise InvalidDataset(told, field=f"{self.field}.{self._label}", row=example.row)
         self.examples.append(example)
         both = f"{example.text}\n{example.label}"
         for kind, characters in () if both.isascii() else _INVISIBLE.items():
             if characters.search(both):
                 self._oddities.append((f"{kind} characters, which are invisible; they are kept", example.place))
+        self._oddities += [(_DOUBT, example.place)] * is_doubtful
 
     def _refuse_composed(self) -> None:
         """Refuse rows of several labels in one string."""

@@ -65,11 +65,8 @@ def _refusing_damage(field: str, format: str) -> Iterator[None]:
     try:
         yield
     except (ArrowException, UnicodeDecodeError, OSError):
-        raise InvalidDataset(
-            f"the {format} file is damaged, holds text that is not UTF-8, or uses a feature that is not supported; "
-            "write it again, or as JSONL",
-            field=field,
-        ) from None
+        told = f"the {format} file is damaged, holds text that is not UTF-8, or uses a feature that is not supported"
+        raise InvalidDataset(f"{told}; write it again, or as JSONL", field=field) from None
 
 
 def _find_classes(schema: "Schema") -> dict[str, list[str]]:
@@ -107,15 +104,11 @@ def read_folder(folder: Path, field: str) -> Table:
         return _read_saved(folder, "a folder of Hugging Face datasets", field)
     entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
     texts = [path for one in entries if all(map(Path.is_dir, entries)) for path in sorted(one.glob("*.txt"))]
-    are_classes = all(
-        one.is_file() and one.suffix in _TEXTS and not _NO_CLASSES & {*_WORDS.findall(one.stem.casefold())}
-        for one in entries
-    )
+    words = {word for one in entries for word in _WORDS.findall(one.stem.casefold())}
+    are_classes = all(one.is_file() and one.suffix in _TEXTS for one in entries) and not _NO_CLASSES & words
     if len(entries) < 2 or not (texts or are_classes):
-        told = (
-            f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder with"
-        )
-        advice = "a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote"
+        told = f"the folder holds {show_names([one.name for one in entries]) or 'nothing'}; name a file, or a folder"
+        advice = "with a file (.txt) or a folder of texts for each label, or one that save_to_disk wrote"
         raise InvalidDataset(f"{told} {advice}", field=field)
 
     def read() -> Iterator[Row]:

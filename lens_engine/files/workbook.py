@@ -7,12 +7,13 @@ number of elements, and repeat a long text in each.
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from io import BufferedReader
 from itertools import zip_longest
 from posixpath import join, normpath
-from typing import Never
+from typing import NamedTuple, Never
 from xml.parsers import expat
 
 from lens_engine.errors import InvalidDataset
@@ -35,7 +36,11 @@ _SAMPLE = 1_000  #: rows by which a sheet is looked at
 _LETTERS = re.compile("[A-Za-z]{1,3}")  #: of a column
 _ESCAPED = re.compile("_x00([0-9A-Fa-f]{2})_")
 
-Attributes = dict[str, str]
+
+class _Element(NamedTuple):
+    tag: str  #: without a prefix
+    attributes: dict[str, str]
+    text: str  #: before the end
 
 
 class _Frugal:
@@ -76,28 +81,39 @@ class _Parts:
         advice = "keep the sheet and the columns of the rows alone"
         raise DatasetTooLarge(f"the workbook has more than {what}; {advice}", field=self._field)
 
-    def read(self, name: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None]) -> None:
-        """Tell the elements of a part: their names without prefixes, their attributes, and the text before their ends.
+    def read(self, name: str) -> Iterator[_Element]:
+        """The elements of a part where they end, but a row where it begins. The text of `si` and `is` is all of it, but
+        for what is written above it to say how it is read aloud.
 
         Raises:
             Exception: the part is missing or damaged, or no XML of a workbook: an element is deep, has a name of its
                 own, or is without an end.
         """
-        part, parser, fed, depth, text = self._parts[name.casefold()], expat.ParserCreate(), 0, 0, list[str]()
+        part, parser, fed = self._parts[name.casefold()], expat.ParserCreate(), 0
         if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without a limit
             raise NotImplementedError
+        found, above, text, pieces = list[_Element](), list[_Element](), list[str](), list[str]()
 
-        def begin(tag: str, attributes: Attributes) -> None:
-            nonlocal depth
-            depth += 1
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             text.clear()
-            start(tag.rpartition(":")[2], attributes)
+            if len(above) > _DEEPEST:
+                raise ValueError("no XML of a workbook")
+            above.append(_Element(tag.rpartition(":")[2], attributes, ""))
+            if above[-1].tag == "row":
+                found.append(above[-1])
 
-        def finish(tag: str) -> None:
-            nonlocal depth
-            depth -= 1
-            end(tag.rpartition(":")[2], "".join(text))
+        def finish(_: str) -> None:
+            one = above.pop()._replace(text="".join(text))
             text.clear()
+            if one.tag == "t" and all(outer.tag != "rPh" for outer in above):
+                shown = one.text if one.attributes.get("xml:space") == "preserve" else one.text.strip(" \t\r\n")
+                self.keep(sys.getsizeof(shown))
+                pieces.append(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), shown))
+            elif one.tag in ("si", "is"):
+                one = one._replace(text="".join(pieces))
+                pieces.clear()
+            if one.tag != "row":
+                found.append(one)
 
         parser.buffer_text, parser.buffer_size = True, 2**16
         parser.StartElementHandler, parser.EndElementHandler = begin, finish
@@ -108,22 +124,22 @@ class _Parts:
                 if self._unpacked > self._most:
                     self.refuse(f"{self._most:,} bytes when it is unpacked")
                 parser.Parse(chunk, False)
-                if depth > _DEEPEST or len(parser.intern) > _MOST_NAMES or fed - parser.CurrentByteIndex > _LONGEST:
+                if len(parser.intern) > _MOST_NAMES or fed - parser.CurrentByteIndex > _LONGEST:
                     raise ValueError("no XML of a workbook")
                 if sum(map(len, text)) > _LONGEST:
                     self.refuse(f"{_LONGEST:,} characters in a text")
+                yield from found
+                found.clear()
         parser.Parse(b"", True)
+        yield from found  # expat may have waited for the end
 
-    def list_elements(self, name: str, tag: str) -> list[Attributes]:
+    def list_elements(self, name: str, tag: str) -> list[dict[str, str]]:
         """The attributes, without prefixes, of the elements of a part with this tag."""
-        found = list[Attributes]()
-
-        def start(one: str, attributes: Attributes) -> None:
-            if one == tag:
-                self.keep(_LISTED + sum(map(len, attributes.values())))
-                found.append({key.rpartition(":")[2]: value for key, value in attributes.items()})
-
-        self.read(name, start, lambda *_: None)
+        found = list[dict[str, str]]()
+        for one in self.read(name):
+            if one.tag == tag:
+                self.keep(_LISTED + sum(map(len, one.attributes.values())))
+                found.append({key.rpartition(":")[2]: value for key, value in one.attributes.items()})
         return found
 
 
@@ -182,103 +198,61 @@ def read_sheets(file: BufferedReader, limits: ParsingLimits, field: str) -> list
     parts = _Parts(file, most, field)
     targets = {one["Id"]: one["Target"] for one in parts.list_elements("xl/_rels/workbook.xml.rels", "Relationship")}
     listed = parts.list_elements("xl/workbook.xml", "sheet")[:_MOST_SHEETS]
-    strings = _Texts(parts)
-    if "xl/sharedStrings.xml" in parts:
-        parts.read("xl/sharedStrings.xml", strings.start, strings.end)
+    has_strings = "xl/sharedStrings.xml" in parts
+    strings = [one.text for one in parts.read("xl/sharedStrings.xml") if one.tag == "si"] if has_strings else []
     for is_shown in (True, False):
         filled = list[tuple[str, list[Sequence[str]]]]()
         for one in listed:
             if (one.get("state", "visible") == "visible") is is_shown:
-                cells = _Cells(parts, strings.found, limits.max_rows)
-                parts.read(normpath(join("/xl", targets[one["id"]]))[1:], cells.start, cells.end)
-                num_rows = max(cells.rows, default=-1) + 1
-                if num_rows > 1:
-                    filled.append((one["name"], [cells.rows.get(number, ()) for number in range(num_rows)]))
+                rows = _read_cells(parts, normpath(join("/xl", targets[one["id"]]))[1:], strings, limits.max_rows)
+                if rows and (last := max(rows)) > 0:
+                    filled.append((one["name"], [rows.get(number, ()) for number in range(last + 1)]))
         if filled:
             break
     return filled
 
 
-class _Texts:
-    """Texts, each in one or several pieces, without what is written above them to say how they are read aloud."""
-
-    def __init__(self, parts: _Parts) -> None:
-        self.found = list[str]()
-        self.parts, self._pieces, self._is_above, self._keeps_spaces = parts, list[str](), False, False
-
-    def start(self, tag: str, attributes: Attributes) -> None:
-        if tag == "t":
-            self._keeps_spaces = attributes.get("xml:space") == "preserve"
-        elif tag == "rPh":
-            self._is_above = True
-
-    def end(self, tag: str, text: str) -> None:
-        if tag == "t" and not self._is_above:
-            text = text if self._keeps_spaces else text.strip(" \t\r\n")
-            self.parts.keep(sys.getsizeof(text))
-            self._pieces.append(_ESCAPED.sub(lambda one: chr(int(one[1], 16)), text))
-        elif tag == "rPh":
-            self._is_above = False
-        elif tag in ("si", "is"):
-            self.found.append("".join(self._pieces))
-            self._pieces.clear()
-
-
-class _Cells(_Texts):
-    """The cells of a sheet. One without a reference follows the cell before it; so does a row."""
-
-    def __init__(self, parts: _Parts, strings: Sequence[str], max_rows: int) -> None:
-        super().__init__(parts)
-        self.rows = dict[int, list[str]]()
-        self._strings, self._max_rows, self._row, self._column = strings, max_rows, -1, 0
-        self._cell: Attributes = {}
-        self._value = ""
-
-    def start(self, tag: str, attributes: Attributes) -> None:
-        if tag == "c":
-            self._cell, self._value = attributes, ""
-        elif tag == "row":
-            self._row, self._column = int(attributes["r"]) - 1 if "r" in attributes else self._row + 1, 0
-        else:
-            super().start(tag, attributes)
-
-    def end(self, tag: str, text: str) -> None:
-        if tag == "v":
-            if self._cell.get("t") not in ("inlineStr", "is"):
-                self._value = self._show(text, self._cell.get("t", "n"))
+def _read_cells(parts: _Parts, name: str, strings: Sequence[str], max_rows: int) -> dict[int, list[str]]:
+    """The cells of a sheet by their rows. A cell without a reference follows the one before it; so does a row."""
+    rows, row, column, inner = dict[int, list[str]](), -1, 0, dict[str, str]()
+    for tag, attributes, text in parts.read(name):
+        if tag == "row":
+            row, column = int(attributes["r"]) - 1 if "r" in attributes else row + 1, 0
+        elif tag in ("v", "is"):
+            inner[tag] = text
         elif tag == "c":
-            row = self._row
-            if reference := self._cell.get("r"):
+            number, kind = row, attributes.get("t", "n")
+            if reference := attributes.get("r"):
                 letters = reference.rstrip("0123456789")
-                row, self._column = int(reference[len(letters) :]) - 1, _place(letters)
-            if self._value:
-                self._put(row)
-            self._column += 1
-        else:
-            super().end(tag, text)
-            if tag == "is":
-                self._value = self.found.pop()
+                number, column = int(reference[len(letters) :]) - 1, _place(letters)
+            is_inline = kind in ("inlineStr", "is") or "v" not in inner
+            value = inner.get("is", "") if is_inline else _show(parts, inner["v"], kind, strings)
+            inner.clear()
+            if value:
+                if number > max_rows or column >= MAX_COLUMNS:
+                    parts.refuse(f"{max_rows:,} rows" if number > max_rows else f"{MAX_COLUMNS:,} columns")
+                if number not in rows:
+                    parts.keep(_ROW)
+                missing = max(column + 1 - len(cells := rows.setdefault(number, [])), 0)
+                parts.keep(_CELL * missing + len(value))
+                cells += [""] * missing
+                cells[column] = value
+            column += 1
+    return rows
 
-    def _show(self, text: str, kind: str) -> str:
-        if kind == "s":
-            return self._strings[int(text)] if text else ""
-        if kind in ("b", "e"):
-            return "" if kind == "e" else "false" if text == "0" else "true"
-        self.parts.keep(sys.getsizeof(text))
-        return _show_number(text) if kind == "n" else text
 
-    def _put(self, number: int) -> None:
-        if number > self._max_rows or self._column >= MAX_COLUMNS:
-            is_far = number > self._max_rows
-            self.parts.refuse(f"{self._max_rows:,} rows" if is_far else f"{MAX_COLUMNS:,} columns")
-        row = self.rows.get(number)
-        if row is None:
-            self.parts.keep(_ROW)
-            row = self.rows[number] = []
-        missing = max(self._column + 1 - len(row), 0)
-        self.parts.keep(_CELL * missing + len(self._value))
-        row.extend([""] * missing)
-        row[self._column] = self._value
+def _show(parts: _Parts, text: str, kind: str, strings: Sequence[str]) -> str:
+    """The value of a cell as a spreadsheet shows it: a whole number without a point. Dates are their number of days."""
+    if kind == "s":
+        return strings[int(text)] if text else ""
+    if kind in ("b", "e"):
+        return "" if kind == "e" else "false" if text == "0" else "true"
+    parts.keep(sys.getsizeof(text))
+    if kind == "n":
+        with suppress(ValueError, OverflowError):
+            number = float(text)
+            return str(int(number) if number.is_integer() else number)
+    return text
 
 
 @lru_cache(maxsize=MAX_COLUMNS)
@@ -289,12 +263,3 @@ def _place(letters: str) -> int:
     for letter in letters.upper():
         place = 26 * place + ord(letter) - 64
     return place - 1
-
-
-def _show_number(text: str) -> str:
-    """A number as a spreadsheet shows it: a whole one without a point. Dates are their number of days."""
-    try:
-        number = float(text)
-        return str(int(number)) if number.is_integer() else str(number)
-    except (ValueError, OverflowError):
-        return text

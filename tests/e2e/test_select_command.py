@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from lens_cli.documents import make_view
+from lens_cli.documents import write_report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.files import read_examples
 from lens_engine.opening import open_model
 from lens_engine.result import SelectionResult
-from lens_engine.show.documents import write_html
 from lens_engine.show.report import Texts
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
@@ -130,8 +129,9 @@ def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path,
     done = run(command(reviews, model, *files))
     assert done.returncode == 0, done.stderr
     texts = {example.row: example.text for example in read_examples(reviews)}
-    view = make_view(read_result(output), reviews.name, report.stat().st_mtime, Texts(texts, texts))
-    assert report.read_text("utf-8") == write_html(view)
+    again = report.with_name("again.html")
+    write_report(again, read_result(output), reviews.name, report.stat().st_mtime, Texts(texts, texts))
+    assert report.read_bytes() == again.read_bytes()
     assert f"{report} (a report, with texts of your rows)" in " ".join(done.stdout.split())
     assert Classifier.load(classifier) == read_result(output).classifier
 

@@ -1,4 +1,4 @@
-"""A child process that ends when this process ends, and its log, which only this account can read.
+"""A child process that ends when this process ends, with its log, which only this account can read; and a server.
 
 The child writes to the log by itself, and goes on if this process stands still. A log that is large is therefore not
 renamed but copied and emptied. The child appends, so its next line is at the beginning.
@@ -10,18 +10,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from io import BufferedWriter
 from pathlib import Path
+from typing import ClassVar
 
 from lens_cli.refusals import Refusal, RefusedInput
+from lens_cli.service.embedded.account import give, is_root, reachable
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
-MAX_LOG_BYTES = 10 * 2**20
-"""Size at which a log is begun anew (bytes). Of the old lines, as many are kept beside it."""
+MAX_LOG_BYTES = 10 * 2**20  #: Size at which a log is begun anew (bytes). Of the old lines, as many are kept beside it.
 _TAIL_CHARACTERS = 2000
 _KILL_SECONDS = 10.0
 
@@ -167,15 +169,76 @@ def shorten(path: Path, max_bytes: int = MAX_LOG_BYTES) -> None:
     On a full disk the old lines go: the log must not take the place that the stores need. A log that somebody deleted
     is left alone.
     """
-    with suppress(FileNotFoundError):
-        if path.stat().st_size >= max_bytes:
-            _move_lines(path)
-
-
-def _move_lines(path: Path) -> None:
     old = path.with_name(f"{path.name}.1")
-    with suppress(OSError):
-        old.unlink(missing_ok=True)
-        with path.open("rb") as source, open_log(old) as target:
-            shutil.copyfileobj(source, target)
-    os.truncate(path, 0)
+    with suppress(FileNotFoundError):
+        if path.stat().st_size < max_bytes:
+            return
+        with suppress(OSError):
+            old.unlink(missing_ok=True)
+            with path.open("rb") as source, open_log(old) as target:
+                shutil.copyfileobj(source, target)
+        os.truncate(path, 0)
+
+
+INHERITED = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TZ"})
+"""Variables that a server gets. The others may be keys of model servers, which are not for its account."""
+_START_SECONDS = 60.0
+
+
+class EmbeddedServer:
+    """One server over `data_dir`, which also has its socket. Only the account of the server can enter the folder.
+
+    `durable` keeps what is written through a crash; without it the server is faster. The path of the folder must be
+    short enough for a socket in it (`short_path`).
+    """
+
+    name: ClassVar[str]
+    account: ClassVar[int]  #: that runs the server, if root starts it
+
+    def __init__(self, data_dir: Path, log_path: Path, *, durable: bool) -> None:
+        self._data_dir = data_dir
+        self._log_path = log_path
+        self._durable = durable
+        self._child: Child | None = None
+        self._copies = ExitStack()
+        self._folders = dict[Path, Path]()  #: of a wheel's programs -> where the account of the server can run them
+
+    @property
+    def child(self) -> Child:
+        if self._child is None:
+            raise ChildFailed(f"{self.name} has not been started")
+        return self._child
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+        self._copies.close()
+        self._folders.clear()
+
+    def _find_fault(self) -> str | None:
+        """Why the server does not answer; None if it does."""
+        raise NotImplementedError
+
+    def _make_folder(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        give(folder, self.account)
+
+    def _find_program(self, package: str, path: str) -> str:
+        """A program of a wheel, where the account of the server can run it."""
+        program = Path(find_binary(package, path))
+        if program.parent not in self._folders:
+            self._folders[program.parent] = self._copies.enter_context(reachable(program, package)).parent
+        return str(self._folders[program.parent] / program.name)
+
+    def _run(self, command: Sequence[str], stop_signals: StopSignals = STOP_BY_SIGTERM) -> None:
+        """Start the program inside its data folder, and wait until it answers."""
+        account = str(self.account) if is_root() else None
+        folder, log = self._data_dir, self._log_path
+        self._child = Child(ChildSpec(self.name, command, log, stop_signals, None, account, folder, INHERITED))
+        deadline = time.monotonic() + _START_SECONDS
+        while (fault := self._find_fault()) is not None:
+            self._child.check_alive()
+            if time.monotonic() > deadline:
+                raise ChildFailed(f"{self.name} did not answer in {_START_SECONDS:.0f} s: {fault}")
+            time.sleep(0.02)

@@ -33,8 +33,7 @@ from lens_cli.service.embedded.account import (
     working_folder,
     write_private,
 )
-from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec
-from lens_cli.service.embedded.server import INHERITED, EmbeddedServer
+from lens_cli.service.embedded.child import INHERITED, Child, ChildFailed, ChildSpec, EmbeddedServer
 
 _SUPERUSER = "postgres"
 _SERVICE = "lens"

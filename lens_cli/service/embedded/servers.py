@@ -17,9 +17,8 @@ from redis.exceptions import RedisError
 
 from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded.account import REDIS_ACCOUNT, is_root, working_folder, write_private
-from lens_cli.service.embedded.child import Child
+from lens_cli.service.embedded.child import Child, EmbeddedServer
 from lens_cli.service.embedded.postgres import PostgresServer
-from lens_cli.service.embedded.server import EmbeddedServer
 
 _CONFIG = """port 0
 unixsocket redis.sock
@@ -80,8 +79,7 @@ def _hash(password: str) -> str:
     return sha256(password.encode()).hexdigest()
 
 
-_MAX_SOCKET_PATH_BYTES = 100
-"""Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""
+_MAX_SOCKET_PATH_BYTES = 100  #: below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS
 
 
 @dataclass(frozen=True, slots=True)

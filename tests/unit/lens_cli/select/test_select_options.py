@@ -1,13 +1,15 @@
-"""Words of the command line become a task and a configuration."""
+"""Words of the command line become a task and a configuration; notes have options to fill in."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from lens_cli.select.options import SearchOptions, TaskOptions
-from lens_cli.select.words import read_words
+from lens_cli.select.words import note_silent_words, read_words
 from lens_engine.errors import InvalidConfig, InvalidInstruction, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
+from lens_engine.prompt.verbalizer import Verbalizer
 
 
 def test_label_words_keep_their_order() -> None:
@@ -121,3 +123,23 @@ def test_unreadable_json_file_is_refused(content: bytes | None, tmp_path: Path) 
         file.write_bytes(content)
     with pytest.raises(InvalidVerbalizer, match=r"words\.json (cannot be read|must hold)"):
         read_words([str(file)])
+
+
+def test_note_on_silent_words_has_an_option_for_each_label() -> None:
+    words = Verbalizer({"0": "0", "it's": "mixed", "LABEL_2": "LABEL 2"})
+    (note,) = note_silent_words(words)
+    sentence, _, flags = note.partition(": ")
+    assert sentence.startswith("the label words '0', 'LABEL 2' say nothing of what they stand for")
+    options = shlex.split(flags)
+    assert options[::2] == ["--verbalizer"] * 3
+    assert read_words([one.replace("…", f"word {place}") for place, one in enumerate(options[1::2])]) == {
+        "0": "word 0",
+        "it's": "mixed",
+        "LABEL_2": "word 2",
+    }
+    assert note_silent_words(Verbalizer.of_labels(["good", "bad"])) == []
+
+
+def test_note_on_many_silent_words_asks_for_a_file() -> None:
+    (note,) = note_silent_words(Verbalizer.of_labels([str(number) for number in range(30)]))
+    assert note.endswith('--verbalizer words.json, a file with a word for each label: {"0": "…", "1": "…", …}')

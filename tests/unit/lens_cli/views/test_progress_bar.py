@@ -68,11 +68,7 @@ def test_without_terminal_each_wait_and_phase_prints_a_line() -> None:
             bar.on_progress(progress)
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
-    assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == [
-        "Loading",
-        "Search 2/4",
-        "Test",
-    ]
+    assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == ["Loading", "Search 2/4", "Test"]
 
 
 def test_without_terminal_each_half_minute_prints_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import show_estimate, show_result, show_summary
-from lens_cli.views.table import NARROW, draw_table
+from lens_cli.views.result import NARROW, draw_table, show_estimate, show_result, show_summary
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost

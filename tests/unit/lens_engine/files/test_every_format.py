@@ -81,6 +81,8 @@ def test_odd_values_stay_as_written(uploads: Uploads, written_as: str) -> None:
     ("row", "column", "words"),
     [
         (("", "good"), "text", "is blank"),
+        ((None, "good"), "text", "is blank"),
+        (("a text", None), "label", "is empty"),
         ((" \t\u3000", "good"), "text", "is blank"),
         (("\u200b\u2066", "good"), "text", "is blank"),
         (("a text", ""), "label", "is empty"),
@@ -104,14 +106,6 @@ def test_bad_value_is_refused_with_row_and_column(
     assert (problem.row, problem.field) == (refusal.row, refusal.field)
     assert words in problem.detail
     assert problem.detail in str(refusal)
-
-
-@pytest.mark.parametrize("written_as", ["jsonl", "parquet", "inline"])
-@pytest.mark.parametrize(("row", "column"), [((None, "good"), "text"), (("a text", None), "label")])
-def test_null_is_refused_with_row_and_column(uploads: Uploads, written_as: str, row: Row, column: str) -> None:
-    refusal = uploads.refuse_rows([GOOD[0], row, GOOD[1]], written_as)
-
-    assert (refusal.row, refusal.field) == (1, f"{prefix(written_as)}.{column}")
 
 
 @pytest.mark.parametrize("rows", [[], [("", "")], [("", ""), (" ", "")] * 30, [("one row", "good")]])

@@ -1,4 +1,4 @@
-"""The Parquet reader: types, columns and damage of trusted files, and the refusal of strangers' files."""
+"""The readers of Parquet and of workbooks: types, columns and damage."""
 
 import json
 import tracemalloc
@@ -19,7 +19,6 @@ from lens_engine.files import (
     InvalidDataset,
     ParsedDataset,
     ParsingLimits,
-    UnsupportedDatasetFormat,
     parse_dataset,
     read_texts,
 )
@@ -32,14 +31,6 @@ GOOD = write_parquet([("works", "good"), ("broke", "bad")])
 
 def write_columns(text: object, label: object, **others: object) -> bytes:
     return write_table(pyarrow.table({"text": text, "label": label, **others}))
-
-
-def test_file_of_a_stranger_is_refused_unread(tmp_path: Path) -> None:
-    path = tmp_path / "upload"
-    path.write_bytes(b"PAR1")
-
-    with pytest.raises(UnsupportedDatasetFormat, match="save it as CSV or JSONL"):
-        parse_dataset(path, ParsingLimits())
 
 
 @pytest.mark.parametrize(
@@ -87,11 +78,6 @@ def test_nested_and_odd_columns_that_are_not_used_do_no_harm(uploads: Uploads) -
     dataset = uploads.parse(write_columns(TEXTS, ["x", "y"], nested=nested, raw=[b"\xff", None]))
 
     assert dataset.warnings == ("columns other than text and label are not used: 'nested', 'raw'",)
-
-
-def test_unusable_columns_are_refused_with_those_found(uploads: Uploads) -> None:
-    refusal = uploads.refuse(write_table(pyarrow.table({"words": TEXTS, "label": TEXTS})))
-    assert "no column named 'text'; columns found: 'words', 'label'" in str(refusal)
 
 
 def test_numbers_of_classes_become_their_names(uploads: Uploads) -> None:

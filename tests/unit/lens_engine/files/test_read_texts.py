@@ -1,9 +1,10 @@
-"""Texts without labels: every row is kept, the bad ones with what is wrong."""
+"""Texts without labels: every row is kept, the bad ones with what is wrong. What no store keeps is replaced."""
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
@@ -24,6 +25,7 @@ from lens_engine.files import (
 from lens_engine.files.choice import MAX_DISTINCT, ColumnProfile
 from lens_engine.files.columns import has_header
 from lens_engine.files.table import ColumnNames
+from lens_engine.prompt.text_checks import replace_unstorable
 
 LIMITS = ParsingLimits(max_text_characters=20, is_trusted=True)
 
@@ -46,10 +48,14 @@ Writer = Callable[[list[str | None], str], bytes]
 every_format = pytest.mark.parametrize("write", [as_csv, as_jsonl, as_parquet])
 
 
-def read(folder: Path, content: bytes, column: str = "text", limits: ParsingLimits = LIMITS) -> tuple[TextRow, ...]:
+def read_file(folder: Path, content: bytes, column: str = "text") -> ReadTexts:
     path = folder / "input"
     path.write_bytes(content)
-    return read_texts(path, limits, columns=Named(column)).rows
+    return read_texts(path, LIMITS, columns=Named(column))
+
+
+def read(folder: Path, content: bytes, column: str = "text") -> tuple[TextRow, ...]:
+    return read_file(folder, content, column).rows
 
 
 @every_format
@@ -66,12 +72,6 @@ def test_bad_rows_are_kept_in_their_place(write: Writer, tmp_path: Path) -> None
     assert [row.text for row in rows if row.fault is None] == ["Sunny", "Rainy"]
     assert "is blank" in str(rows[1].fault)
     assert "is longer than 20 characters" in str(rows[2].fault)
-
-
-@every_format
-def test_more_rows_than_allowed_are_refused(write: Writer, tmp_path: Path) -> None:
-    with pytest.raises(DatasetTooLarge):
-        read(tmp_path, write(["Sunny", "Rainy"], "text"), limits=ParsingLimits(max_rows=1, is_trusted=True))
 
 
 def test_empty_fields_of_csv_are_a_row_and_a_blank_line_is_none(tmp_path: Path) -> None:
@@ -277,3 +277,59 @@ def test_refusal_shows_the_columns_and_their_first_values(tmp_path: Path, values
         parse_dataset(tmp_path / "rows", OWN)
     assert refusal.value.columns == ("note", "other")
     assert [row[0] for row in refusal.value.first_rows] == ["some words 0", "some words 1", "some words 2"]
+
+
+def write_lines(*items: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(item) + "\n" for item in items).encode()
+
+
+def test_nul_in_another_column_is_replaced_with_a_warning(tmp_path: Path) -> None:
+    found = read_file(tmp_path, b"text,note\na,x\nb,y\0z\nc,\0\n")
+    assert [(row.text, row.fault) for row in found.rows] == [("a", None), ("b", None), ("c", None)]
+    assert "\0" not in str([row.cells for row in found.rows])
+    (warning,) = found.warnings
+    assert warning.startswith("2 rows with NUL or half a surrogate pair in another column than 'text'; U+FFFD")
+    assert warning.endswith("(line 3, line 4)")
+
+
+def test_half_a_pair_in_a_key_or_list_of_a_cell_is_replaced(tmp_path: Path) -> None:
+    found = read_file(tmp_path, write_lines({"text": "a", "note": {"k\0": ["\ud800", 1]}}, {"text": "b", "note": 1.5}))
+    assert len(found.warnings) == 1
+    assert "(line 1)" in found.warnings[0]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800"])
+def test_text_with_it_is_a_bad_row_that_can_be_stored(tmp_path: Path, text: str) -> None:
+    found = read_file(tmp_path, write_lines({"text": text}, {"text": "good"}))
+    assert [row.fault is None for row in found.rows] == [False, True]
+    assert found.rows[0].text == text[0] + "\ufffd" + text[2:]
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize("content", [b"text,no\0te\na,b\n", write_lines({"text": "a", "no\ud800te": "b"})])
+def test_name_of_a_column_with_it_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InvalidDataset, match=r"the column 'no\\.*te' has NUL or half a surrogate pair in its name"):
+        read_file(tmp_path, content)
+
+
+@pytest.mark.parametrize("cell", ["plain", "naïve", "🎬", "\ufffe", ["a", {"b": "ü"}], {"a": []}, 1, None])
+def test_other_cells_stay_as_they_are(cell: object) -> None:
+    assert replace_unstorable(cell) is cell
+
+
+def test_number_beyond_a_double_is_a_bad_row(tmp_path: Path) -> None:
+    found = read_file(tmp_path, b'{"text": "a", "n": 1e999}\n{"text": "b", "n": 1e99}\n')
+    assert "beyond the range of a double" in (found.rows[0].fault or "")
+    assert found.rows[1].fault is None
+
+
+@pytest.mark.parametrize("name", ["text\0", "text\ud800"])
+def test_column_whose_name_cannot_be_stored_is_refused_by_it(tmp_path: Path, name: str) -> None:
+    rows = [{name: f"some words {number}", "label": "ab"[number % 2]} for number in range(20)]
+    (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InvalidDataset, match=r"the name of the column 'text.* rename the column"):
+        parse_dataset(tmp_path / "upload", ParsingLimits())
+    rows = [{"text": f"some words {number}", name: 1, "label": "ab"[number % 2]} for number in range(20)]
+    (tmp_path / "upload").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = parse_dataset(tmp_path / "upload", ParsingLimits()).warnings
+    assert replace_unstorable([*said]) == [*said]
