@@ -21,7 +21,7 @@ from lens_engine.model.local.choices import let_threads_sleep
 
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Python's default is 700 or 2,000. Importing torch and transformers makes a million objects and no garbage. To look
-through them again and again takes a tenth of the time of `lens select --estimate`."""
+through them again and again takes a tenth of the time of `lens suggest`."""
 
 _SERVICE = "The service"
 _ENGINE = "On this machine, without the service"

@@ -63,4 +63,4 @@ def select(
         local = {"dtype": model.dtype, "device": model.device, "actors": model.actors}
         chosen = served.choose(model.model, **local, ray_address=model.ray_address)
         run = SelectionRun.prepare(sources, asked, config)
-        carry_out(run, chosen, model, files, is_estimate=search.estimate, is_verbose=verbose)
+        carry_out(run, chosen, model, files, is_verbose=verbose)

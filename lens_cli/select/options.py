@@ -90,10 +90,6 @@ class SearchOptions:
             "the names.",
         ),
     ] = None
-    estimate: Annotated[
-        bool,
-        _search("--estimate", metavar="", help="Show the expected cost of the run and what the rows do, and exit."),
-    ] = False
 
     def read(self, *, max_cost: float | None = None) -> SelectionConfig:
         """The preset overridden by the options. The value of an option is JSON, or else a plain word.

@@ -22,7 +22,7 @@ from lens_cli.select.sources import Sources
 from lens_cli.select.words import note_language, note_silent_words
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import selection_bar
-from lens_cli.views.result import show_estimate, show_result, show_summary, show_suspicious_labels
+from lens_cli.views.result import show_result, show_summary, show_suspicious_labels
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.disk import replace_file
@@ -35,7 +35,6 @@ from lens_engine.rows.cleaning import clean_problem, find_unknown_labels
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
-from lens_engine.run.preparation import estimate_cost
 from lens_engine.run.state import FileCheckpointStore
 from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.show.report import Texts
@@ -144,29 +143,16 @@ def opened_model(
 
 
 def carry_out(
-    run: SelectionRun,
-    chosen: ChosenModel,
-    model: SelectionModelOptions,
-    files: SelectionFiles,
-    *,
-    is_estimate: bool,
-    is_verbose: bool,
+    run: SelectionRun, chosen: ChosenModel, model: SelectionModelOptions, files: SelectionFiles, *, is_verbose: bool
 ) -> None:
-    """Say what is surprising, open the model, and select; or price that."""
+    """Say what is surprising, open the model, and select."""
     console, out = Console(stderr=True), Console(highlight=False)
     foreign = note_language(run.problem.examples, chosen.reference)
     for note in (*run.notes, *foreign):
         show_note(note, console)
-    if files.output is None and files.classifier is None and not is_estimate:
+    if files.output is None and files.classifier is None:
         show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
-    remembers = model.pair_cache and not (is_estimate and chosen.endpoint is None)  # a paid sample is kept
-    with opened_model(chosen, model, console, checkpoint=files.checkpoint, remembers=remembers) as opened:
-        if is_estimate:
-            with selection_bar(console, transient=True) as bar, interruptible():
-                bar.wait("Measuring the speed of the model")
-                cost = estimate_cost(run.problem, opened.scorer, run.config)
-            show_estimate(cost, out)
-            return
+    with opened_model(chosen, model, console, checkpoint=files.checkpoint, remembers=model.pair_cache) as opened:
         result = run.execute(opened, files.checkpoint, console, remembers=model.pair_cache)
     written = write_files(files, result, run, console)
     show = show_result if is_verbose else show_summary

@@ -1,4 +1,4 @@
-"""Results, estimates and evaluations on a terminal: what `lens_engine.show` writes, with colours."""
+"""Results and evaluations on a terminal: what `lens_engine.show` writes, with colours."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -10,12 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.refusals import show_note
-from lens_engine.metering.estimate import CostEstimate
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
-from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
 from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
 from lens_engine.show.table import Table as EngineTable
@@ -115,14 +113,6 @@ def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example],
     for one in result.suspicious_labels[:_MOST_SUSPICIOUS]:
         place = by_row[one.row].place
         console.print(Text(f"  {place}: {one.label}, probably {one.likelier} ({one.probability_of_likelier:.0%})"))
-
-
-def show_estimate(estimate: CostEstimate, console: Console) -> None:
-    """Print the cost of a run, what its rows do, its limits, and what a bag of words reaches."""
-    for table in list_cost_tables(estimate):
-        console.print(draw_table(table))
-    for sentence in describe_estimate(estimate):
-        console.print(sentence)
 
 
 def show_evaluation(result: EvaluationResult, name: str, output: Path | None, console: Console) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from lens_engine.config import BudgetOptions, PresetName
+from lens_engine.config import PresetName
 from lens_engine.metering.prices import Cost, TokenLengths
 from lens_engine.model.base import Block, LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.spending import Bill, Paid
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import describe_seconds, describe_usd
-from lens_engine.result import RowCounts
 from lens_engine.rows.dealing import DealtRows
 from lens_engine.types import Phase
 
@@ -46,9 +45,6 @@ class CostEstimate:
 
     phases: dict[Phase, Cost]
     seconds: float | None = None  #: None if the pace is unknown
-    counts: RowCounts | None = None  #: number of rows of each kind
-    fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
-    budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
     bills: Mapping[Phase, Bill] = field(default_factory=dict)  #: of each phase at a server; empty for a model here
     sample: Paid | None = None  #: what the measuring of the pace took at a server
 
@@ -71,10 +67,6 @@ class CostEstimate:
         money = "" if usd is None else f", at most {describe_usd(usd)}"
         time = "" if self.seconds is None else f", about {describe_seconds(self.seconds)}"
         return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{money}{time})"
-
-    def seconds_of(self, phase: Phase) -> float | None:
-        """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""
-        return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ def price_test(setup: Setup) -> Cost:
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
-    """Pairs, tokens and seconds of the whole run, by phase, and the number of rows of each kind.
+    """Pairs, tokens and seconds of the whole run, by phase.
 
     A budget may end the run earlier. For a model behind a server also requests and money; the sample is paid, and its
     answers are kept.
@@ -268,12 +268,7 @@ def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: Sel
     scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
     setup = prepared.setup
-    found = CostEstimate(
-        price_run(setup),
-        counts=count_rows(setup),
-        fit_rows=count_fit_rows(setup.rows, config.classifier.fit_rows),
-        budget=config.budget,
-    ).at_pace(measure_pace(setup.rows, setup.task, scorer))
+    found = CostEstimate(price_run(setup)).at_pace(measure_pace(setup.rows, setup.task, scorer))
     if scorer.spending is None:
         return found
     bills = {

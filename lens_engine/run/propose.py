@@ -26,10 +26,10 @@ from lens_engine.rows.context import SPARE_TOKENS
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.types import Example
 
-NEAREST = (4, 8)
+NEAREST = (4, 8, 16)
 """Numbers of nearest rows that are tried alone."""
 
-NEAREST_AFTER_FIXED = 4
+NEAREST_AFTER_FIXED = 8
 """Number of nearest rows that are tried after a set."""
 
 MANY = (32, 64)

@@ -64,7 +64,7 @@ def test_hosted_model_is_asked_as_the_refusal_of_its_name_says(train: Path, monk
     found = re.search(r"(--model .*) \(docs/servers.md\)", str(refused.value))
     assert found is not None
     with serving(ChatDouble()) as double:
-        lens(*select(train, shlex.split(found[1].replace("https://api.openai.com", double.url)), "--estimate"))
+        lens("suggest", str(train), *shlex.split(found[1].replace("https://api.openai.com", double.url)))
     assert {one["model"] for one in double.bodies} == {"gpt-4o"}
     assert double.keys == {"Bearer a-key"}
 
@@ -122,13 +122,12 @@ def test_classification_ends_at_its_limit_and_goes_on(
     assert 0 < len(asked) == len(set(asked))
 
 
-def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path, priced: list[str]) -> None:
-    shown = lens(*select(train, priced, "--estimate", "--max-cost", "0.5"))
-    assert "tokens sent" in shown
-    assert "The budget ends the run at 0.5000 USD (budget.max_cost)" in shown
+def test_suggestion_says_requests_tokens_money_and_time(double: Double, train: Path, priced: list[str]) -> None:
+    shown = lens("suggest", str(train), *priced)
+    assert all(figure in shown for figure in ("requests", "tokens sent", " USD", "usual time"))
     assert "The speed was measured on a small sample, which took" in shown
     double.prompts.clear()
-    lens(*select(train, priced, "--estimate"))
+    lens("suggest", str(train), *priced)
     counted = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
     assert len(counted) == len(set(counted))
 

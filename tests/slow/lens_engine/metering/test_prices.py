@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SilentListener, TerminalBar, hearing
 from lens_engine.rows.problem import Problem
@@ -82,13 +81,6 @@ def test_without_a_search_nothing_is_filtered_and_searched(prices: Prices) -> No
     assert prices.searching().pairs > prices.filtering().pairs > 0
     few = replace(prices, num_candidates=0)
     assert (few.filtering(), few.searching()) == (Cost(), Cost())
-
-
-def test_seconds_are_shared_among_the_phases_by_their_tokens() -> None:
-    estimate = CostEstimate({Phase.SEARCH: Cost(10, 300), Phase.JUDGE: Cost(5, 100)})
-
-    assert estimate.seconds_of(Phase.SEARCH) is None
-    assert [estimate.at_pace(100.0).seconds_of(phase) for phase in estimate.phases] == [3.0, 1.0]
 
 
 class Terminal(io.StringIO):

@@ -7,18 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import NARROW, draw_table, show_estimate, show_result, show_summary
-from lens_engine.config import BudgetOptions
-from lens_engine.metering.estimate import CostEstimate
-from lens_engine.metering.prices import Cost
+from lens_cli.views.result import NARROW, draw_table, show_result, show_summary
 from lens_engine.result import Spending
 from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
 from lens_engine.show.ways import list_ways
-from lens_engine.types import Phase
 from tests.unit.lens_cli.results import VERDICT, make_result
-
-PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), Phase.JUDGE: Cost(800, 10_000)}
 
 
 def shown(show: Callable[..., None], value: Any, width: int = 120, **more: Any) -> str:
@@ -86,36 +80,3 @@ def test_cached_pairs_are_shown_separately() -> None:
 def test_warning_that_was_shown_before_is_not_repeated() -> None:
     result = make_result()
     assert "note:" not in shown(show_result, result, shown=result.warnings)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "times"), [(1_000.0, ["5 min 0 s", "10 min", "1 min 40 s", "17 min"]), (None, ["–", "–", "–", "–"])]
-)
-def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
-    lines = [line.split(maxsplit=3) for line in shown(show_estimate, CostEstimate(PHASES, seconds)).splitlines()]
-    costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["judge", "800", "10,000"]]
-    costs.append(["total", "6,000", "100,000"])
-    phases = {name for name, *_ in costs}
-    assert [[*line[:3], line[3].strip()] for line in lines if line and line[0] in phases and len(line) == 4] == [
-        [*cost, time] for cost, time in zip(costs, times, strict=True)
-    ]
-
-
-def test_what_rows_do_and_the_budget_are_shown() -> None:
-    counts = make_result().counts
-    budget = BudgetOptions(max_pairs=5_000, max_seconds=60.0)
-    estimate = CostEstimate(PHASES, 1_000.0, counts=counts, fit_rows=440, budget=budget)
-    text = shown(show_estimate, estimate)
-    lines = [line.split() for line in text.splitlines()]
-    for name in ("labelled", "search", "judging", "test"):
-        assert [name, f"{getattr(counts, name):,}"] in lines
-    assert ["fit", "rows", "440"] in lines
-    assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in text
-    assert "The budget ends the run after 1 min 0 s (budget.max_seconds)" in text
-
-
-@pytest.mark.parametrize(("max_pairs", "says_so"), [(1_200, True), (1_201, False)])
-def test_budget_that_filtering_takes_whole_is_said(max_pairs: int, says_so: bool) -> None:
-    estimate = CostEstimate(PHASES, 1_000.0, budget=BudgetOptions(max_pairs=max_pairs))
-    text = " ".join(shown(show_estimate, estimate).split())
-    assert ("before any set of examples is tried, which takes more than 1,200" in text) is says_so

@@ -22,7 +22,6 @@ from lens_engine.run.estimator import LensClassifier
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import estimate_cost
 from lens_engine.run.state import Checkpoint, CheckpointStore, MemoryCheckpointStore
-from lens_engine.show.estimate import describe_estimate
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
@@ -165,10 +164,8 @@ def test_limit_of_a_run_does_not_bind_the_next(connect: Connect, whole: Selectio
     assert select(scorer).stop_reason is StopReason.COMPLETED
 
 
-def test_estimate_is_an_upper_bound_and_says_what_it_cost(
-    connect: Connect, double: Double, whole: SelectionResult
-) -> None:
-    scorer, config = connect(prices=PRICES), SelectionConfig.model_validate(OPTIONS | {"budget": {"max_cost": 0.05}})
+def test_estimate_is_an_upper_bound(connect: Connect, double: Double, whole: SelectionResult) -> None:
+    scorer, config = connect(prices=PRICES), SelectionConfig.model_validate(OPTIONS)
     double.prompts.clear()
     num_checks = double.num_prompts
     estimate = estimate_cost(PROBLEM, scorer, config)
@@ -178,9 +175,6 @@ def test_estimate_is_an_upper_bound_and_says_what_it_cost(
     assert estimate.usd is not None
     assert estimate.sample.usd < 0.2 * usd_of(whole)
     assert usd_of(whole) <= estimate.usd < 3 * usd_of(whole)
-    told = " ".join(describe_estimate(estimate))
-    assert f"{estimate.sample.requests} requests and cost" in told
-    assert "at 0.0500 USD (budget.max_cost)" in told
     assert 0 < sample <= 32 * 16
     second = estimate_cost(PROBLEM, scorer, config)
     assert second.seconds is not None, "other prompts are measured where answers are on disk"
