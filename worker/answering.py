@@ -19,8 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.answers.answering import Answering
-from app.answers.client import unless_gone
+from app.answers.answering import Answering, unless_gone
 from app.answers.models import Models
 from app.answers.remote import PREDICTIONS, Subject, weigh_subject
 from app.errors import (

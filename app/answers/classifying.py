@@ -14,8 +14,8 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from app.answers.answering import AnswersClient, unless_gone
 from app.answers.answers import Finder, Version
-from app.answers.client import AnswersClient, unless_gone
 from app.answers.remote import Subject, weigh_subject
 from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable

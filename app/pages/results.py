@@ -5,12 +5,16 @@ from dataclasses import replace
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from app.answers import results
-from app.errors import BadRequest, NoResult, NotFinished
+from app.answers.answers import IndexesDep, render
+from app.answers.classifying import ClassifyingDep, classify
+from app.answers.results import find_selection
+from app.answers.schemas import ClassifyBody, RenderBody
+from app.errors import BadRequest, NoResult, NotFinished, Unavailable
 from app.ids import NAME, is_id
 from app.pages.comparing import (
     Changed,
@@ -26,6 +30,8 @@ from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, find_sizes, read_field
 from app.pages.rendering import Visit, VisitDep
 from app.pages.rows import list_suspicious
+from app.prompts.answer_endpoints import FinderDep
+from app.prompts.endpoints import find_prompt
 from app.prompts.schemas import PromptBody
 from app.prompts.service import present, summarise
 from app.selections import service
@@ -38,6 +44,7 @@ from app.web.validation import read_model
 from lens_engine.result import SelectionResult
 from lens_engine.result.headline import list_headlines
 from lens_engine.show.exports import FORMATS
+from lens_engine.show.glossary import GLOSSARY
 from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
 
@@ -147,3 +154,31 @@ def _tabulate_changed(
         return None
     texts = load_texts(session, results.find_answered(job, result), [one.row for one in found])
     return [tabulate_changed(found, texts, is_better=is_better) for is_better in (False, True)]
+
+
+@router.get("/words")
+def show_words(visit: VisitDep) -> HTMLResponse:
+    """What the words of the pages mean, and what papers and the API call it."""
+    return visit.answer("words.html", words=GLOSSARY)
+
+
+@router.post("/selections/{selection_id}/try", dependencies=[Depends(find_selection)])
+@router.post("/prompts/{name}/try", dependencies=[Depends(find_prompt)])
+async def try_text(
+    visit: VisitDep, fields: FieldsDep, finder: FinderDep, indexes: IndexesDep, classifying: ClassifyingDep
+) -> HTMLResponse:
+    """The prompt for a text, as it was evaluated; or the answer."""
+    text, by = read_field(fields, "input"), read_field(fields, "by")
+    if by == "prompt":
+        wanted = read_model(RenderBody, {"input": text, "use": read_field(fields, "use") or None})
+        return visit.answer("tried.html", found=await render(finder, indexes, wanted))
+    body = read_model(ClassifyBody, {"inputs": [text]})
+    try:
+        found = await classify(visit.request, finder, classifying, body)
+    except Unavailable as error:
+        if error.code != "model-loading":
+            raise
+        # The page asks again by itself.
+        url, asked = f"{visit.root}/pages{finder.path}/try", {"input": text}
+        return visit.answer("answer.html", found=None, waits=error.detail, url=url, asked=asked)
+    return visit.answer("answer.html", found=found)

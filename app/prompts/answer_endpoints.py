@@ -9,12 +9,11 @@ from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
 from app.answers import files
-from app.answers.answers import Answers, Finder, MakeFinder, answer_known, render
+from app.answers.answers import Answers, Finder, IndexesDep, MakeFinder, answer_known, render
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.indexes import IndexesDep
 from app.answers.results import find_selection
 from app.answers.schemas import ClassifiedOut, RenderBody, Rendered, SupportExamplesOut, TextsOut, refuse_blank
-from app.prompts.parameters import find_prompt
+from app.prompts.endpoints import find_prompt
 from app.web.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
 from app.web.openapi import not_modified, refusals, sends, takes_json
 from app.web.parameters import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag

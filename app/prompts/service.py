@@ -18,10 +18,9 @@ from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
 from app.selections import service as selections
 from app.store import prompts as repository
 from app.store.datasets import count_rows
-from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.services import Services
-from app.store.tables import StoredClassifier
+from app.store.tables import Prompt, PromptContent, PromptVersion, StoredClassifier
 from app.web.parameters import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
