@@ -38,8 +38,7 @@ from app.model_settings import is_loopback
 from app.settings import Settings
 from app.web.draining import DRAINING, DrainingServer
 from lens_engine.evaluation.batches import BATCH_ROWS
-from worker.device import Device, UnfitWorker, find_device
-from worker.inspection import weigh_models
+from worker.inspection import Device, UnfitWorker, find_device, weigh_models
 from worker.model_loading import Weights
 
 EXIT_FAILED, EXIT_UNFIT = 1, 2

@@ -1,6 +1,6 @@
 """How an attempt ends. No other module takes a job from its holder, and only four callers do:
 
-    the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
+    the run        with its result, a fault of its input or its worker, or a shutdown    worker/jobs.py
     its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
     its parent     with a work-horse that died, or that it killed                        worker/parent.py
     the sweep      with a lease that ran out: the worker or its machine is gone          app/lifecycle/sweep.py
