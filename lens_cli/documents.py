@@ -106,6 +106,6 @@ def make_view(result: "SelectionResult", name: str, made: float, texts: "Texts |
 
 def write_report(view: "ResultView", path: Path) -> None:
     """Write a report as HTML."""
-    from lens_engine.show.documents import write_html
+    from lens_engine.show.report import write_html
 
     replace_file(path, write_html(view).encode())

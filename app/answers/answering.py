@@ -25,7 +25,7 @@ from lens_engine.errors import InvalidInput, UnknownModel
 from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.files import TextRow
 from lens_engine.model.base import LabelScorer
-from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import interrupted_by
 from lens_engine.opening import open_model
 from lens_engine.prompt.text_checks import find_fault, is_blank
 

@@ -34,8 +34,8 @@ from lens_engine.prompt.pool import Found, Pool, PromptForm
 from lens_engine.prompt.pool import RenderedPrompt as PromptOfInput
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import Provenance, SupportExamples
-from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.parts import find_renderer
+from lens_engine.result.selection_result import PromptOfAnswer
 from lens_engine.show.exports import Source
 from lens_engine.types import Example, HeadlineKind
 

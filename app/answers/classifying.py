@@ -27,8 +27,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_figures
 from lens_engine.config import Use
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.answers import Answers, leave_out
-from lens_engine.evaluation.batches import Prediction
+from lens_engine.evaluation.batches import Answers, Prediction, leave_out
 from lens_engine.evaluation.table import is_answered, shorten
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.types import Example

@@ -14,8 +14,8 @@ from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.dependencies import OWNER_ROUTE
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
-from lens_engine.show.documents import write_html
 from lens_engine.show.exports import write_suspicious_labels
+from lens_engine.show.report import write_html
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 

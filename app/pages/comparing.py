@@ -9,7 +9,7 @@ from app.prompts.schemas import PromptSummary
 from app.store.tables import Job
 from lens_engine.prompt.wording import describe_seconds, show_percent, show_right, show_share
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import list_headlines
+from lens_engine.result.selection_result import list_headlines
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.words import HEADLINES
 

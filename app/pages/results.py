@@ -42,7 +42,7 @@ from app.store.tables import Job
 from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.validation import read_model
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import list_headlines
+from lens_engine.result.selection_result import list_headlines
 from lens_engine.show.exports import FORMATS
 from lens_engine.show.glossary import GLOSSARY
 from lens_engine.show.report import ResultView

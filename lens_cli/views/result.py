@@ -12,8 +12,8 @@ from lens_cli.views.table import NARROW, draw_table
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
+from lens_engine.result.selection_result import is_tested
 from lens_engine.show.estimate import describe_estimate, list_cost_tables
 from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
 from lens_engine.show.sentences import (

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import describe_usd, shorten, show_count, show_percent, show_right, show_share
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import find_chosen, find_quality, kind_of
 from lens_engine.result.parts import EvaluationResult
+from lens_engine.result.selection_result import find_chosen, find_quality, kind_of
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (

@@ -19,8 +19,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.files import read_examples
 from lens_engine.opening import open_model
 from lens_engine.result import SelectionResult
-from lens_engine.show.documents import write_html
-from lens_engine.show.report import Texts
+from lens_engine.show.report import Texts, write_html
 from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
 from tests.e2e.processes import ROOT

@@ -19,8 +19,8 @@ from lens_engine.model.servers.conformance import EXACT_NATS, Conformance, check
 from lens_engine.model.servers.contract import Server, in_form_of
 from lens_engine.model.servers.llama_cpp import LlamaCppServer
 from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.token_server import VllmServer
 from lens_engine.model.servers.transport import Transport
-from lens_engine.model.servers.vllm import VllmServer
 from lens_engine.model.spending import Spending
 from lens_engine.model.tokenization import SegmentTokenizer
 

@@ -19,7 +19,7 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
-from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import interrupted_by
 from lens_engine.model.servers import transport
 from lens_engine.model.servers.address import Endpoint, EndpointKind
 from lens_engine.model.servers.open_endpoint import open_endpoint
