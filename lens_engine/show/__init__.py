@@ -4,8 +4,7 @@ words          names of forms, uses, steps and phases, and figures in words
 verdict        sentences on what to use, and the box to sign, at the head of a report
 sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
-tables         support examples, suspicious labels and facts as tables
-figures        every contender, answers above a threshold and an evaluation as tables
+tables         support examples, suspicious labels, facts, every contender and an evaluation as tables
 answers        which labels are confused, and whether probabilities can be trusted
 estimate       an estimate as tables and sentences
 charts         accuracies as SVG

@@ -17,7 +17,6 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.selection_result import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.charts import Bar, draw_accuracies
-from lens_engine.show.figures import tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
@@ -27,10 +26,13 @@ from lens_engine.show.sentences import (
 from lens_engine.show.table import Figure, Section, Table
 from lens_engine.show.tables import (
     list_shown,
+    tabulate_answered,
     tabulate_biases,
+    tabulate_contenders,
     tabulate_effects,
     tabulate_examples,
     tabulate_facts,
+    tabulate_shares,
     tabulate_suspicious,
 )
 from lens_engine.show.verdict import say_beside, say_decision, write_box

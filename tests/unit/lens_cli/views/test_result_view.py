@@ -13,8 +13,8 @@ from lens_engine.config import BudgetOptions
 from lens_engine.metering.estimate import CostEstimate
 from lens_engine.metering.prices import Cost
 from lens_engine.result import Spending
-from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.tables import tabulate_contenders
 from lens_engine.show.ways import list_ways
 from lens_engine.types import Phase
 from tests.unit.lens_cli.results import VERDICT, make_result

@@ -17,7 +17,7 @@ from lens_engine.files import TextRow
 from lens_engine.metering.progress import SilentListener
 from lens_engine.model.limits import REFUSED, find_rows
 from lens_engine.model.servers.address import AnswerKind, Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.model.servers.scorer import open_endpoint
 from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.state import MemoryCheckpointStore
