@@ -29,7 +29,7 @@ from app.operations.metrics import router as metrics_router
 from app.pages import creation, prompts, results, rows
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
-from app.prompts.answer_endpoints import router as prompt_answers_router
+from app.prompts import answer_endpoints
 from app.prompts.endpoints import MOST_POOLS
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.schemas import ExamplesBody, PromptBody
@@ -83,7 +83,8 @@ _ROUTERS = (
     answers_router,
     label_suggestions.router,
     prompts_router,
-    prompt_answers_router,
+    answer_endpoints.selections,
+    answer_endpoints.prompts,
     health_router,
     metrics_router,
     creation.router,

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -25,7 +25,7 @@ from app.errors import NoResult
 from app.held_values import HeldValues
 from app.lifecycle.spec import StoredPart
 from app.store.services import Services
-from app.web.parameters import REVALIDATED, answer_unchanged, is_known, make_etag, version_etag
+from app.web.parameters import Unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.classifier.heads import HeadKind
@@ -286,12 +286,11 @@ class Finder(Protocol):
         """How the file of the selection was written; None if that is not known."""
 
 
-def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> Response | None:
-    """The answer 304 to a client that has the current version of the answer with this name; None for another client."""
+def end_if_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> None:
+    """Raise Unchanged if the client has the current version of the answer with this name, without reading it."""
     version = None if if_none_match is None else finder.find_version(session)
-    if version is None or not is_known(if_none_match, etag := version.etag(name)):
-        return None
-    return answer_unchanged(etag, REVALIDATED)
+    if version is not None and is_known(if_none_match, etag := version.etag(name)):
+        raise Unchanged(etag)
 
 
 MakeFinder = Callable[[Services, str], Finder]

@@ -164,7 +164,8 @@ async def check_reader(request: Request, services: ServicesDep) -> None:
     if known is not None and _has_key(request, known):
         return
     may_be_open = known is None and not services.settings.require_keys and _is_local(request)
-    if may_be_open and not await _keys(request).has_keys():
+    keys: KeyLookup = request.app.state.keys
+    if may_be_open and not await keys.has_keys():
         return
     raise Unauthorized(
         "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",
@@ -182,11 +183,6 @@ def show_metrics(request: Request) -> Response:
 def _has_key(request: Request, known: str) -> bool:
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(hash_key(key.strip()), known)
-
-
-def _keys(request: Request) -> KeyLookup:
-    found: KeyLookup = request.app.state.keys
-    return found
 
 
 def _is_local(request: Request) -> bool:

@@ -188,7 +188,7 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
     Over another version only after a look at what changes; a prompt that was not judged only after a warning.
     """
     note, version = read_field(fields, "note"), read_field(fields, "version")
-    name = _write_name(read_field(fields, "name"))
+    name = _NO_NAME.sub("-", read_field(fields, "name").strip().lower()).strip("-.")
     if not NAME.fullmatch(name):
         raise BadRequest("a prompt needs a name of letters, digits, dots and dashes, such as ticket-router")
     if not version and not read_field(fields, "sure"):
@@ -212,10 +212,6 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
     body = read_model(PromptBody, {"selection_id": selection_id, "note": note or None})
     visit.change(name, version).put(body)
     return visit.go_to(f"/pages/prompts/{name}")
-
-
-def _write_name(typed: str) -> str:
-    return _NO_NAME.sub("-", typed.strip().lower()).strip("-.")
 
 
 def _get(visit: Visit, selection_id: str) -> Job:

@@ -86,10 +86,6 @@ def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_
     )
 
 
-def _is_loading(job: Job) -> bool:
-    return job.status == Status.RUNNING and job.progress is None
-
-
 def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
     status = Status(job.status)
     if status is Status.QUEUED:
@@ -99,7 +95,7 @@ def _say_status(job: Job, place: QueueOut | None) -> tuple[str, bool]:
             return "The worker is silent. Another worker goes on from the last checkpoint within a minute or two.", True
         if status is Status.CANCELLING:
             return "It is asked to stop. It keeps the best examples that it has found.", False
-        if _is_loading(job):
+        if job.status == Status.RUNNING and job.progress is None:
             return _LOADING, False
         return "Searching." if job.attempt == 1 else f"Searching. Attempt {job.attempt}.", False
     if status is Status.FAILED:

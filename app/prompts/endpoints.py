@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, 
 from starlette.responses import JSONResponse
 
 from app.answers import files
-from app.answers.answers import Indexes, IndexesDep, answer_known
+from app.answers.answers import Indexes, IndexesDep, end_if_known
 from app.answers.schemas import EvaluationOut, EvaluationPage
 from app.errors import BadRequest
 from app.ids import NAME
@@ -138,9 +138,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
 def get_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None) -> Response:
     """Return the current version of a prompt, and how good it is."""
     with services.database.session_scope() as session:
-        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "")
-        if known is not None:
-            return known
+        end_if_known(PromptFinder(services, owner, name), session, if_none_match, "")
         found = service.get(session, owner, name)
         return answer_with_etag(version_etag(found.version), present(found), REVALIDATED)
 
@@ -186,9 +184,7 @@ def list_prompt_examples(
     last = read_last_number(page.last_id, 9, "cursor", "examples")
     finder = PromptFinder(services, owner, name)
     with services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "")
-        if known is not None:
-            return known
+        end_if_known(finder, session, if_none_match, "")
         found = finder.read_current(session)
         first_added = None if found.pool is None else found.pool.find_first_added(session)
     return answer_with_etag(

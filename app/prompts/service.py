@@ -138,7 +138,7 @@ class Change:
         result = part.model_dump(mode="json")
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
-        digest = _digest(result, classifier, pool)
+        digest = hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
         made = None if classifier is None else ClassifierPart.model_validate(classifier)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
         return NextVersion(selection_id, summarise(part, made, selection.figures).model_dump(), content)
@@ -178,10 +178,6 @@ def _warn_of_classifier(version: PromptVersion) -> str | None:
         f"the answers of {version.name} come from its classifier, which examples do not change; ask `…/classify` with "
         "`prompts` set to `support_examples`, or run a selection with the corrected rows"
     )
-
-
-def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool: str | None) -> str:
-    return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
 def summarise(

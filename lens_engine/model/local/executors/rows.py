@@ -305,7 +305,9 @@ class CachedExecutor:
         for batch in batches:
             rows = [replace(row, pair=(p, row.pair[1])) for p in prefixes for row in batch]
             labels = LabelReads.of(rows, self._device)
-            values = self._run_rows(rows, labels, cache, num_cached=ids.shape[1], repeats=len(batch))
+            values = labels.run(
+                self._model, **self._make_inputs(rows, cache, num_cached=ids.shape[1], repeats=len(batch))
+            )
             reads[labels.places] = values.cpu().numpy()
 
     def _cache_prefixes(self, ids: Tensor) -> Any:
@@ -313,11 +315,6 @@ class CachedExecutor:
         outputs = self._model(input_ids=ids, use_cache=True, logits_to_keep=nothing)
         self._counters.count_forward(ids)
         return outputs.past_key_values
-
-    def _run_rows(
-        self, rows: Sequence[Row], labels: LabelReads, cache: Any, *, num_cached: int, repeats: int
-    ) -> Tensor:
-        return labels.run(self._model, **self._make_inputs(rows, cache, num_cached=num_cached, repeats=repeats))
 
     def _make_inputs(self, rows: Sequence[Row], cache: Any, *, num_cached: int, repeats: int) -> dict[str, Any]:
         """The arguments of the model for these rows, after the cached prefixes."""
