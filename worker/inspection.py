@@ -22,7 +22,7 @@ from lens_engine.errors import InvalidConfig, LensError
 from lens_engine.model.base import SERVER
 from lens_engine.model.cluster.scorer import find_place
 from lens_engine.model.local.choices import DTYPES
-from lens_engine.model.local.model_files import check_files, find_tokenizer, resolve_model
+from lens_engine.model.local.model_files import check_files, find_tokenizer, first_line, resolve_model
 from worker.model_loading import TESTING_PREFIX, least_bytes
 from worker.parent import die_with_parent
 
@@ -159,10 +159,6 @@ def _processor(torch_name: str, settings: Settings) -> Device:
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     name = next(names, platform.processor() or platform.machine())
     return Device(torch_name, name, number_format=settings.dtype if settings.dtype in DTYPES else None)
-
-
-def first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 LOOK_SECONDS = 300.0
