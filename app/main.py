@@ -16,9 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.answers import files as answered_files
 from app.answers import label_suggestions
+from app.answers.answering import AnswersClient
+from app.answers.answers import Indexes
 from app.answers.classifying import Classifying
-from app.answers.client import AnswersClient
-from app.answers.indexes import Indexes
 from app.answers.schemas import RenderBody
 from app.answers.selection_endpoints import router as answers_router
 from app.lifecycle.sweep import Settling, sweep
@@ -26,12 +26,12 @@ from app.logs import summarize
 from app.operations.health import router as health_router
 from app.operations.metrics import ProcessMetrics, ServiceState
 from app.operations.metrics import router as metrics_router
-from app.pages import creation, prompts, results, rows, trying
+from app.pages import creation, prompts, results, rows
 from app.pages import selections as pages_of_selections
 from app.pages.shell import Assets, ShellMiddleware
-from app.prompts.answer_endpoints import router as prompt_answers_router
+from app.prompts import answer_endpoints
+from app.prompts.endpoints import MOST_POOLS
 from app.prompts.endpoints import router as prompts_router
-from app.prompts.parameters import MOST_POOLS
 from app.prompts.schemas import ExamplesBody, PromptBody
 from app.selections import dataset_endpoints as datasets
 from app.selections import endpoints as selections
@@ -83,13 +83,13 @@ _ROUTERS = (
     answers_router,
     label_suggestions.router,
     prompts_router,
-    prompt_answers_router,
+    answer_endpoints.selections,
+    answer_endpoints.prompts,
     health_router,
     metrics_router,
     creation.router,
     results.router,
     rows.router,
-    trying.router,
     pages_of_selections.router,
     prompts.router,
 )

@@ -94,7 +94,6 @@ def report(
 
 def write_report(path: Path, result: "SelectionResult", name: str, made: float, texts: "Texts | None" = None) -> None:
     """Write a report as HTML, with the name of the dataset or result, and the day of `made` (seconds since 1970)."""
-    from lens_engine.show.documents import write_html
-    from lens_engine.show.report import ResultView, Texts
+    from lens_engine.show.report import ResultView, Texts, write_html
 
     replace_file(path, write_html(ResultView(result, texts or Texts(), name, date.fromtimestamp(made))).encode())

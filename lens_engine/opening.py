@@ -86,7 +86,7 @@ def open_model(
 
 def _connect(endpoint: Endpoint, name: str | None, cache_dir: Path | None, answer_bytes: int | None) -> LabelScorer:
     try:  # it needs packages that a model on this machine does not
-        from lens_engine.model.servers.open_endpoint import open_endpoint
+        from lens_engine.model.servers.scorer import open_endpoint
     except ModuleNotFoundError as error:
         raise InvalidConfig(
             f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "

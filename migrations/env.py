@@ -6,7 +6,6 @@ from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
 
 from app.settings import Settings
-from app.store import prompt_tables  # noqa: F401 - the tables of names belong to `Base` too
 from app.store.tables import Base
 
 _LOCK_KEY = 0x6C656E73_00  # "lens", 0

@@ -1,10 +1,10 @@
 """The RQ worker that runs jobs and survives crashes, shutdowns and outages; and `lens answers`. No route comes in.
 
 process, parent     waits for jobs, forks a work-horse for each, and sees to its end
-jobs, execution     one job: claimed, run, ended; what each way to end means
-selecting           one selection in it, with the model that `model_loading` opens: compute, resume
+jobs                one job: claimed, run from a checkpoint or afresh, ended; what each way to end means
+model_loading       the model of a job
 heartbeat           renews the lease and writes progress and checkpoints while the run computes
 faults, patience    whose an error is; writes to a Postgres that is away
-inspection, device  what is looked at before work is taken
+inspection          what is looked at before work is taken
 answering           the process that holds models and answers at once; it claims nothing
 """

@@ -19,8 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.answers.answering import Answering
-from app.answers.client import unless_gone
+from app.answers.answering import Answering, unless_gone
 from app.answers.models import Models
 from app.answers.remote import PREDICTIONS, Subject, weigh_subject
 from app.errors import (
@@ -39,8 +38,7 @@ from app.model_settings import is_loopback
 from app.settings import Settings
 from app.web.draining import DRAINING, DrainingServer
 from lens_engine.evaluation.batches import BATCH_ROWS
-from worker.device import Device, UnfitWorker, find_device
-from worker.inspection import weigh_models
+from worker.inspection import Device, UnfitWorker, find_device, weigh_models
 from worker.model_loading import Weights
 
 EXIT_FAILED, EXIT_UNFIT = 1, 2

@@ -12,9 +12,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
-from app.lifecycle.endings import Crash
+from app.lifecycle.endings import Crash, count_attempt
 from app.logs import begin_context, summarize
-from app.operations.counters import count_attempt
 from app.settings import Settings
 from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from lens_engine.metering.progress import Progress

@@ -1,14 +1,17 @@
 """What production reads of a finished run: what is stored and answered, and how a selection or a prompt finds it."""
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from fastapi import Response
+from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from app.answers.indexes import Indexes, PoolSource
+from app.answers.remote import weigh_pool
 from app.answers.schemas import (
     Demonstration,
     ExpectedOut,
@@ -19,9 +22,10 @@ from app.answers.schemas import (
     SupportExamplesOut,
 )
 from app.errors import NoResult
+from app.held_values import HeldValues
 from app.lifecycle.spec import StoredPart
 from app.store.services import Services
-from app.web.parameters import REVALIDATED, answer_unchanged, is_known, make_etag, version_etag
+from app.web.parameters import Unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.classifier.heads import HeadKind
@@ -30,10 +34,62 @@ from lens_engine.prompt.pool import Found, Pool, PromptForm
 from lens_engine.prompt.pool import RenderedPrompt as PromptOfInput
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import Provenance, SupportExamples
-from lens_engine.result.of_prompt import PromptOfAnswer
 from lens_engine.result.parts import find_renderer
+from lens_engine.result.selection_result import PromptOfAnswer
 from lens_engine.show.exports import Source
 from lens_engine.types import Example, HeadlineKind
+
+PoolKey = tuple[str, ...]
+"""What a pool belongs to, and its version: equal keys have equal pools."""
+
+_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 2**18
+"""Option of `mallopt`, and the size from which a block is one of the system's own (bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSource:
+    """Where the pool of a prompt is found."""
+
+    key: PoolKey
+    num_rows: int
+    load: Callable[[], Pool]
+    """Reads the pool in a transaction of its own.
+
+    Raises:
+        AppError: it was deleted meanwhile.
+    """
+
+
+class Indexes(HeldValues[PoolKey, Pool]):
+    """The pools that were asked for last, as `HeldValues` holds them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        return_large_blocks()
+        super().__init__(most_bytes, weigh_pool, "lens-index")
+
+    async def find(self, source: PoolSource) -> Pool:
+        """The pool with its index. Raises what `PoolSource.load` raises."""
+        return await self.find_or_make(source.key, source.load)
+
+    def load(self, source: PoolSource) -> Pool:
+        """The pool without its index, which whoever looks at the rows need not keep alive."""
+        held = self.held(source.key)
+        return source.load() if held is None else copy(held)
+
+
+def return_large_blocks() -> None:
+    """Let the allocator return large blocks to the system once they are free. That of glibc would keep those of up to
+    32 MiB after the first one, for each thread; other systems have no such call."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+async def get_indexes(request: Request) -> Indexes:
+    indexes: Indexes = request.app.state.indexes
+    return indexes
+
+
+IndexesDep = Annotated[Indexes, Depends(get_indexes)]
 
 
 class PromptPart(StoredPart):
@@ -230,12 +286,11 @@ class Finder(Protocol):
         """How the file of the selection was written; None if that is not known."""
 
 
-def answer_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> Response | None:
-    """The answer 304 to a client that has the current version of the answer with this name; None for another client."""
+def end_if_known(finder: Finder, session: Session, if_none_match: str | None, name: str) -> None:
+    """Raise Unchanged if the client has the current version of the answer with this name, without reading it."""
     version = None if if_none_match is None else finder.find_version(session)
-    if version is None or not is_known(if_none_match, etag := version.etag(name)):
-        return None
-    return answer_unchanged(etag, REVALIDATED)
+    if version is not None and is_known(if_none_match, etag := version.etag(name)):
+        raise Unchanged(etag)
 
 
 MakeFinder = Callable[[Services, str], Finder]

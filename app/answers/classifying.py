@@ -14,8 +14,8 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from app.answers.answering import AnswersClient, unless_gone
 from app.answers.answers import Finder, Version
-from app.answers.client import AnswersClient, unless_gone
 from app.answers.remote import Subject, weigh_subject
 from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable
@@ -27,8 +27,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import measure_figures
 from lens_engine.config import Use
 from lens_engine.errors import InvalidDataset
-from lens_engine.evaluation.answers import Answers, leave_out
-from lens_engine.evaluation.batches import Prediction
+from lens_engine.evaluation.batches import Answers, Prediction, leave_out
 from lens_engine.evaluation.table import is_answered, shorten
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.types import Example

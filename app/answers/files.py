@@ -27,8 +27,7 @@ from app.store.services import Services
 from app.web.openapi import sends
 from app.web.validation import Incoming, read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.evaluation.answers import Answers, leave_out
-from lens_engine.evaluation.batches import Prediction
+from lens_engine.evaluation.batches import Answers, Prediction, leave_out
 from lens_engine.evaluation.evaluation import measure
 from lens_engine.evaluation.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
 from lens_engine.files import ParsedDataset, ReadTexts

@@ -12,20 +12,19 @@ from app.answers.answers import (
     CHANGED,
     Answers,
     ClassifierPart,
+    PoolSource,
     PromptPart,
     SuspiciousPart,
     Version,
 )
-from app.answers.indexes import PoolSource
 from app.errors import Conflict, NoResult
 from app.ids import path_of
 from app.selections import service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
 from app.store.datasets import load_texts
-from app.store.prompt_tables import StoredPool
 from app.store.prompts import read_pool
 from app.store.services import Services
-from app.store.tables import Job, Report, Status, StoredClassifier
+from app.store.tables import Job, Report, Status, StoredClassifier, StoredPool
 from app.web.dependencies import OwnerDep, SelectionIdDep, ServicesDep
 from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.prompt.pool import Pool

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from app.answers import results
-from app.answers.answers import answer_known
+from app.answers.answers import end_if_known
 from app.answers.results import SelectionFinder, SelectionFinderDep
 from app.selections.schemas import ResultOut, SuspiciousLabelsOut
 from app.web.dependencies import OWNER_ROUTE
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag
-from lens_engine.show.documents import write_html
 from lens_engine.show.exports import write_suspicious_labels
+from lens_engine.show.report import write_html
 
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -40,9 +40,7 @@ def _answer(
 ) -> Response:
     """Answer with a part of the selection, or 304 without reading it. Without a result, `show` raises."""
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, name)
-        if known is not None:
-            return known
+        end_if_known(finder, session, if_none_match, name)
         version, shown = finder.read_version(session), show(session)  # the version first
     return answer_with_etag(version.etag(name), shown, REVALIDATED)
 
@@ -103,9 +101,7 @@ def get_report(finder: SelectionFinderDep, if_none_match: KnownEtag = None) -> R
     The HTML file needs no other. It holds texts of the dataset: support examples, and rows that it calls wrong.
     """
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "report")
-        if known is not None:
-            return known
+        end_if_known(finder, session, if_none_match, "report")
         version = finder.read_version(session)
     view = results.get_view(finder.services, finder.owner_id, finder.selection_id, with_wrong=True)
     shown = Response(write_html(view), media_type="text/html; charset=utf-8", headers=_REPORT_HEADERS)

@@ -1,6 +1,6 @@
 """How an attempt ends. No other module takes a job from its holder, and only four callers do:
 
-    the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
+    the run        with its result, a fault of its input or its worker, or a shutdown    worker/jobs.py
     its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
     its parent     with a work-horse that died, or that it killed                        worker/parent.py
     the sweep      with a lease that ran out: the worker or its machine is gone          app/lifecycle/sweep.py
@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Update, delete, exists, func, insert, select
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from app.errors import problem
@@ -23,7 +24,7 @@ from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease
 from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
 from app.settings import Settings
 from app.store.prompts import delete_pool_without_result
-from app.store.tables import Event, Job, Report, Status, StoredCheckpoint, StoredClassifier
+from app.store.tables import Event, Job, Report, Status, StoredCheckpoint, StoredClassifier, StoredCounter
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
@@ -202,3 +203,39 @@ def queue_again(session: Session, job: Job) -> None:
         setattr(job, name, None)
     session.flush()
     session.refresh(job)
+
+
+ATTEMPTS = "attempts"
+DEVICE_SECONDS = "device_seconds"
+
+OUTCOMES = ("ended", "released", "unfit", "lost", "error", "stalled", "died", "timeout")
+ABOUT_ATTEMPTS = (
+    "Attempts by `outcome`: ended (with a last write), released (by a shutdown), unfit (fault of its worker), lost "
+    "(another attempt took over), error (another one), stalled (no progress), died (its process), timeout (killed)."
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CounterKey:
+    """Name and label of a counter."""
+
+    name: str
+    label: str
+
+
+def count_attempt(session: Session, outcome: str, owner_id: str, seconds: float) -> None:
+    """Count an attempt that took so long."""
+    add_to_counters(session, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds})
+
+
+def add_to_counters(session: Session, amounts: Mapping[CounterKey, float]) -> None:
+    """Add amounts. Rows are locked in order, so that two workers cannot wait for each other."""
+    rows = [{"name": key.name, "label": key.label, "value": amounts[key]} for key in sorted(amounts)]
+    statement = upsert(StoredCounter).values(rows)
+    total = StoredCounter.value + statement.excluded.value
+    session.execute(statement.on_conflict_do_update(index_elements=["name", "label"], set_={"value": total}))
+
+
+def read_counters(session: Session) -> dict[CounterKey, float]:
+    rows = session.execute(select(StoredCounter.name, StoredCounter.label, StoredCounter.value))
+    return {CounterKey(name, label): value for name, label, value in rows}

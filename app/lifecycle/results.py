@@ -11,7 +11,7 @@ from app.store.prompts import delete_pool, delete_pool_without_result, pack_pool
 from app.store.tables import Dataset, Event, Job, Report, Status, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier, InputFormat
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import list_headlines
+from lens_engine.result.selection_result import list_headlines
 from lens_engine.types import StopReason
 
 _log = logging.getLogger(__name__)

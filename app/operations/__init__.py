@@ -1,1 +1,1 @@
-"""Liveness, readiness, the list of models; /metrics: counters, and what the stores say. No owner's data comes in."""
+"""Liveness, readiness, the list of models; /metrics: what the stores say. No owner's data comes in."""

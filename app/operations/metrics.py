@@ -23,10 +23,10 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from app.errors import Unauthorized
+from app.lifecycle import endings
 from app.lifecycle.claims import may_start, queue_of_job
+from app.lifecycle.endings import CounterKey, read_counters
 from app.model_settings import is_loopback
-from app.operations import counters
-from app.operations.counters import CounterKey, read_counters
 from app.settings import Settings
 from app.store.keys import KeyLookup, hash_key
 from app.store.services import Services
@@ -140,14 +140,14 @@ def _queue(session: Session, settings: Settings) -> Iterator[Metric]:
 
 def _counters(session: Session) -> Iterator[Metric]:
     found = read_counters(session)
-    attempts = CounterMetricFamily("lens_attempts", counters.ABOUT_ATTEMPTS, labels=["outcome"])
-    for outcome in counters.OUTCOMES:
-        attempts.add_metric([outcome], found.get(CounterKey(counters.ATTEMPTS, outcome), 0.0))
+    attempts = CounterMetricFamily("lens_attempts", endings.ABOUT_ATTEMPTS, labels=["outcome"])
+    for outcome in endings.OUTCOMES:
+        attempts.add_metric([outcome], found.get(CounterKey(endings.ATTEMPTS, outcome), 0.0))
     yield attempts
     seconds = CounterMetricFamily(
         "lens_device_seconds", "Time of attempts that ended, by `owner` (seconds).", labels=["owner"]
     )
-    for key in (key for key in sorted(found) if key.name == counters.DEVICE_SECONDS):
+    for key in (key for key in sorted(found) if key.name == endings.DEVICE_SECONDS):
         seconds.add_metric([key.label], found[key])
     yield seconds
 
@@ -164,7 +164,8 @@ async def check_reader(request: Request, services: ServicesDep) -> None:
     if known is not None and _has_key(request, known):
         return
     may_be_open = known is None and not services.settings.require_keys and _is_local(request)
-    if may_be_open and not await _keys(request).has_keys():
+    keys: KeyLookup = request.app.state.keys
+    if may_be_open and not await keys.has_keys():
         return
     raise Unauthorized(
         "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",
@@ -182,11 +183,6 @@ def show_metrics(request: Request) -> Response:
 def _has_key(request: Request, known: str) -> bool:
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(hash_key(key.strip()), known)
-
-
-def _keys(request: Request) -> KeyLookup:
-    found: KeyLookup = request.app.state.keys
-    return found
 
 
 def _is_local(request: Request) -> bool:

@@ -16,7 +16,7 @@ from app.web.parameters import read_number
 from app.web.request_body import check_media_type, parse_json
 from lens_engine.presets import flatten_options, nest_options, overlay_options
 from lens_engine.prompt.text_checks import UNSTORABLE
-from lens_engine.show.asked import RunRequest, list_changes
+from lens_engine.show.report import RunRequest, list_changes
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 4000

@@ -7,17 +7,16 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
-from app.answers.answers import PromptPart
-from app.answers.indexes import IndexesDep
+from app.answers.answers import IndexesDep, PromptPart
 from app.errors import NotFound
-from app.pages.comparing import list_version, tabulate_changes, warn_of_unjudged
 from app.pages.creation import FILE_TYPES
 from app.pages.fields import FieldsDep, read_field
 from app.pages.rendering import VisitDep
+from app.pages.results import list_version, tabulate_changes, warn_of_unjudged
 from app.prompts import service
+from app.prompts.endpoints import NameDep, RowDep, TurnDep
 from app.prompts.examples import PoolChange
 from app.prompts.finding import PromptFinder
-from app.prompts.parameters import NameDep, RowDep, TurnDep
 from app.prompts.schemas import ExamplesBody, PromptBody, PromptVersionOut
 from app.prompts.service import present
 from app.store import prompts as repository

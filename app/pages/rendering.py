@@ -18,7 +18,7 @@ from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.error_handlers import mark_code
 from app.web.parameters import root_of
 from lens_engine.prompt import wording
-from lens_engine.show.documents import join_percent, make_environment
+from lens_engine.show.report import join_percent, make_environment
 
 _GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
 """Notes of `lens_engine.files` on a column that was guessed by its values."""

@@ -16,7 +16,7 @@ from app.pages.rendering import render
 from app.web.access_log import HttpMiddleware
 from app.web.parameters import BY_HTMX, PAGE_ASSETS, root_of, served_path
 from lens_engine import __version__
-from lens_engine.show.documents import STYLESHEET
+from lens_engine.show.report import STYLESHEET
 
 PAGES = "/pages/"
 HOME = f"{PAGES}selections"

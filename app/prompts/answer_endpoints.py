@@ -1,31 +1,33 @@
 """Routes of what production reads of a selection or of a name, and classifies by: at once, and files in batches."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
 from app.answers import files
-from app.answers.answers import Answers, Finder, MakeFinder, answer_known, render
+from app.answers.answers import Answers, Finder, IndexesDep, MakeFinder, end_if_known, render
 from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingDep, classify
-from app.answers.indexes import IndexesDep
 from app.answers.results import find_selection
 from app.answers.schemas import ClassifiedOut, RenderBody, Rendered, SupportExamplesOut, TextsOut, refuse_blank
-from app.prompts.parameters import find_prompt
+from app.prompts.endpoints import find_prompt
 from app.web.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
 from app.web.openapi import not_modified, refusals, sends, takes_json
-from app.web.parameters import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.parameters import REVALIDATED, KnownEtag, Unchanged, answer_with_etag, is_known, make_etag
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.show.exports import FORMATS, write_export
 from lens_engine.types import FormatName
 
-router = APIRouter(dependencies=OWNER_ROUTE)
-_Answer = TypeVar("_Answer", bound=Callable[..., Any])
+selections = APIRouter(tags=["selections"], dependencies=[*OWNER_ROUTE, Depends(find_selection)])
+prompts = APIRouter(
+    tags=["prompts"],
+    dependencies=[*OWNER_ROUTE, Depends(find_prompt)],
+    generate_unique_id_function=lambda route: f"{route.name}_by_name",
+)
 
 MOST_INPUT_CHARACTERS = 1_000
 """Of an input in an address, of which proxies take 16 KiB: a character may be written with 12 bytes."""
@@ -58,28 +60,6 @@ InputParameter = Annotated[
 ]
 
 
-def _of_both(method: str, end: str, **about: Any) -> Callable[[_Answer], _Answer]:
-    """Have a function answer below the address of a selection, and below that of a name."""
-
-    def register(answer: _Answer) -> _Answer:
-        for path, suffix, tag, find in (
-            ("/selections/{selection_id}", "", "selections", find_selection),
-            ("/prompts/{name}", "_by_name", "prompts", find_prompt),
-        ):
-            router.add_api_route(
-                f"{path}/{end}",
-                answer,
-                methods=[method],
-                name=f"{answer.__name__}{suffix}",
-                tags=[tag],
-                dependencies=[Depends(find)],
-                **about,
-            )
-        return answer
-
-    return register
-
-
 async def get_maker(request: Request) -> MakeFinder:
     """What makes the finder of the selection or the name in the path."""
     make: MakeFinder = request.state.make_finder
@@ -96,13 +76,15 @@ async def get_finder(make: MakerDep, owner: OwnerDep, services: ServicesDep) -> 
 FinderDep = Annotated[Finder, Depends(get_finder)]
 
 
-@_of_both(
-    "GET",
-    "support-examples",
-    response_model=SupportExamplesOut,
-    response_description="The support examples.",
-    responses=_READS,
-)
+_EXAMPLES: dict[str, Any] = {
+    "response_model": SupportExamplesOut,
+    "response_description": "The support examples.",
+    "responses": _READS,
+}
+
+
+@selections.get("/selections/{selection_id}/support-examples", **_EXAMPLES)
+@prompts.get("/prompts/{name}/support-examples", **_EXAMPLES)
 async def get_support_examples(
     finder: FinderDep,
     indexes: IndexesDep,
@@ -117,20 +99,26 @@ async def get_support_examples(
     """
     name = f"support-examples-{use}-{input}"
 
-    def read() -> Answers | Response:
+    def read() -> Answers:
         with finder.services.database.session_scope() as session:
-            known = answer_known(finder, session, if_none_match, name)
-            return known or finder.read(session)
+            end_if_known(finder, session, if_none_match, name)
+            return finder.read(session)
 
     answers = await run_in_threadpool(read)
-    if isinstance(answers, Response):
-        return answers
     pool = None if input is None else await answers.fetch_pool(indexes, use)
     shown = await run_in_threadpool(answers.show, use, input, pool)
     return answer_with_etag(answers.version.etag(name), shown, REVALIDATED)
 
 
-@_of_both("GET", "classifier", response_model=Classifier, response_description="The classifier.", responses=_READS)
+_CLASSIFIER: dict[str, Any] = {
+    "response_model": Classifier,
+    "response_description": "The classifier.",
+    "responses": _READS,
+}
+
+
+@selections.get("/selections/{selection_id}/classifier", **_CLASSIFIER)
+@prompts.get("/prompts/{name}/classifier", **_CLASSIFIER)
 def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Response:
     """Return the classifier to use: prompts, and a head on what the model says after them.
 
@@ -138,15 +126,14 @@ def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Respon
     file that `Classifier.load` of the library reads.
     """
     with finder.services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "classifier")
-        if known is not None:
-            return known
+        end_if_known(finder, session, if_none_match, "classifier")
         answers = finder.read(session)
         classifier = answers.read_classifier(session)
     return answer_with_etag(answers.version.etag("classifier"), classifier, REVALIDATED)
 
 
-@_of_both("GET", "export", response_class=Response, responses={**_READS, 200: _FILE})
+@selections.get("/selections/{selection_id}/export", response_class=Response, responses={**_READS, 200: _FILE})
+@prompts.get("/prompts/{name}/export", response_class=Response, responses={**_READS, 200: _FILE})
 def export_prompt(
     finder: FinderDep,
     format: Annotated[FormatName, Query(description="Form of the file.")] = "json",
@@ -163,20 +150,21 @@ def export_prompt(
     content = f"{source.task.model_dump_json()}{source.answer.model_dump_json()}{source.model}{source.best}"
     etag, kind = make_etag(f"export-{format}", content), FORMATS[format]
     if is_known(if_none_match, etag):
-        return answer_unchanged(etag, REVALIDATED)
+        raise Unchanged(etag)
     headers = {"Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"'}
     file = Response(write_export(source, format), media_type=kind.media_type, headers=headers)
     return answer_with_etag(etag, file, REVALIDATED)
 
 
-@_of_both(
-    "POST",
-    "render",
-    response_model=Rendered,
-    response_description="The prompts of each input.",
-    responses=_REFUSALS,
-    openapi_extra=takes_json(RenderBody),
-)
+_RENDERED: dict[str, Any] = {
+    "response_description": "The prompts of each input.",
+    "responses": _REFUSALS,
+    "openapi_extra": takes_json(RenderBody),
+}
+
+
+@selections.post("/selections/{selection_id}/render", **_RENDERED)
+@prompts.post("/prompts/{name}/render", **_RENDERED)
 async def render_prompt(
     finder: FinderDep, body: Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))], indexes: IndexesDep
 ) -> Rendered:
@@ -190,14 +178,15 @@ async def render_prompt(
     return await render(finder, indexes, body)
 
 
-@_of_both(
-    "POST",
-    "classify",
-    response_model=ClassifiedOut,
-    response_description="The answers to the inputs, in order.",
-    responses=_REFUSALS,
-    openapi_extra=CLASSIFY_BODY,
-)
+_CLASSIFIED: dict[str, Any] = {
+    "response_description": "The answers to the inputs, in order.",
+    "responses": _REFUSALS,
+    "openapi_extra": CLASSIFY_BODY,
+}
+
+
+@selections.post("/selections/{selection_id}/classify", **_CLASSIFIED)
+@prompts.post("/prompts/{name}/classify", **_CLASSIFIED)
 async def classify_texts(
     request: Request, finder: FinderDep, classifying: ClassifyingDep, body: ClassifyBodyDep
 ) -> ClassifiedOut:
@@ -205,26 +194,30 @@ async def classify_texts(
     return await classify(request, finder, classifying, body)
 
 
-@_of_both(
-    "POST",
-    "texts",
-    response_model=TextsOut,
-    response_description="The texts of the file.",
-    responses=_REFUSALS,
-    openapi_extra=files.TEXTS_FORM,
-)
+_TEXTS: dict[str, Any] = {
+    "response_model": TextsOut,
+    "response_description": "The texts of the file.",
+    "responses": _REFUSALS,
+    "openapi_extra": files.TEXTS_FORM,
+}
+
+
+@selections.post("/selections/{selection_id}/texts", **_TEXTS)
+@prompts.post("/prompts/{name}/texts", **_TEXTS)
 def read_texts(make: MakerDep, upload: files.TextsUpload) -> Response:
     """Read a file of texts as the classifier reads it. Nothing is stored."""
     return files.send(upload, partial(files.write_texts, make), "texts")
 
 
-@_of_both(
-    "POST",
-    "table",
-    response_class=Response,
-    responses={**files.TABLES, **_REFUSALS},
-    openapi_extra=files.TABLE_FORM,
-)
+_TABLE: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {**files.TABLES, **_REFUSALS},
+    "openapi_extra": files.TABLE_FORM,
+}
+
+
+@selections.post("/selections/{selection_id}/table", **_TABLE)
+@prompts.post("/prompts/{name}/table", **_TABLE)
 def write_table(make: MakerDep, upload: files.TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
     return files.send(upload, partial(files.write_labelled, make), "labelled")

@@ -1,31 +1,87 @@
 """Routes of /prompts: names, versions, and the rows of their pools. Decisions are in `service.py` and `examples.py`."""
 
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response, status
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, status
 from starlette.responses import JSONResponse
 
 from app.answers import files
-from app.answers.answers import answer_known
-from app.answers.indexes import Indexes, IndexesDep
+from app.answers.answers import Indexes, IndexesDep, end_if_known
 from app.answers.schemas import EvaluationOut, EvaluationPage
+from app.errors import BadRequest
+from app.ids import NAME
 from app.prompts import schemas, service
 from app.prompts.examples import PoolChange, copy_examples
 from app.prompts.finding import CurrentVersion, PromptFinder
-from app.prompts.parameters import READ, ChangeDep, NameDep, RowDep, TurnDep
-from app.prompts.service import present
+from app.prompts.service import Change, Condition, present
 from app.selections.dataset_endpoints import STORED, STORED_DATASET, answer_stored
 from app.selections.datasets import DatasetOut
 from app.selections.parts import COLUMN_PARTS, describe_upload
 from app.selections.receiving import Upload, do_large, receive
 from app.store import prompts as repository
-from app.store.prompt_tables import PromptEvaluation, PromptVersion
 from app.store.quota import check_bytes, lock_owner
+from app.store.tables import PromptEvaluation, PromptVersion
 from app.web.dependencies import OWNER_ROUTE, OwnerDep, Page, PageDep, ServicesDep, SessionDep
-from app.web.openapi import refusals, sends, takes_json
+from app.web.openapi import not_modified, refusals, sends, takes_json
 from app.web.parameters import REVALIDATED, KnownEtag, answer_with_etag, read_last_number, version_etag
 from app.web.request_body import MOST_CONTAINERS, json_body
+
+READ: dict[int | str, dict[str, Any]] = {200: sends("ETag"), **not_modified(), **refusals(400, 401, 404, 503)}
+"""OpenAPI entries of a route that reads a prompt."""
+
+MOST_POOLS = 4
+"""Requests of different owners that read all rows of a pool at the same time."""
+
+
+async def get_name(
+    name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])],
+) -> str:
+    """Return the name in the path."""
+    if not NAME.fullmatch(name):
+        raise BadRequest(
+            "a name has 1 to 100 lower-case letters, digits, dots, dashes and underscores, and begins with a letter or "
+            "digit"
+        )
+    return name
+
+
+NameDep = Annotated[str, Depends(get_name)]
+RowDep = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a row of the pool.")]
+
+
+async def find_prompt(request: Request, name: NameDep) -> None:
+    """Let routes that selections have too find what the name in the path says."""
+    request.state.make_finder = partial(PromptFinder, name=name)
+
+
+async def get_change(
+    request: Request,
+    name: NameDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_match: Annotated[str | None, Header(description="`ETag` of the version that is changed.")] = None,
+    if_none_match: Annotated[str | None, Header(description="`*` for a name that must be new.")] = None,
+) -> Change:
+    return Change(services, owner, name, Condition(if_match, if_none_match), request.state.key_name)
+
+
+ChangeDep = Annotated[Change, Depends(get_change)]
+
+
+async def take_turn(request: Request, owner: OwnerDep) -> AsyncIterator[None]:
+    """Wait without a thread until no other request of the owner reads all rows of a pool, and few of all owners do.
+
+    A large pool takes a second, in which Python answers other requests more slowly, and 60 MB.
+    """
+    async with request.app.state.pool_turns[owner], request.app.state.pool_places:
+        yield
+
+
+TurnDep = Annotated[None, Depends(take_turn, scope="function")]
+"""Stands behind what reads the body: a slow client holds no turn."""
+
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], dependencies=OWNER_ROUTE)
 
@@ -82,9 +138,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
 def get_prompt(name: NameDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None) -> Response:
     """Return the current version of a prompt, and how good it is."""
     with services.database.session_scope() as session:
-        known = answer_known(PromptFinder(services, owner, name), session, if_none_match, "")
-        if known is not None:
-            return known
+        end_if_known(PromptFinder(services, owner, name), session, if_none_match, "")
         found = service.get(session, owner, name)
         return answer_with_etag(version_etag(found.version), present(found), REVALIDATED)
 
@@ -130,9 +184,7 @@ def list_prompt_examples(
     last = read_last_number(page.last_id, 9, "cursor", "examples")
     finder = PromptFinder(services, owner, name)
     with services.database.session_scope() as session:
-        known = answer_known(finder, session, if_none_match, "")
-        if known is not None:
-            return known
+        end_if_known(finder, session, if_none_match, "")
         found = finder.read_current(session)
         first_added = None if found.pool is None else found.pool.find_first_added(session)
     return answer_with_etag(

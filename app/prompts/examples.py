@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from app.answers.indexes import Indexes
+from app.answers.answers import Indexes
 from app.errors import Conflict, ContentTooLarge, ErrorItem, NotFound, PreconditionFailed, Unprocessable, point
 from app.prompts import pools
 from app.prompts.finding import CurrentVersion, PromptFinder
@@ -22,9 +22,9 @@ from app.selections.datasets import StoredDataset, keep_rows
 from app.selections.limits import invalid_inputs
 from app.settings import Settings
 from app.store import prompts as repository
-from app.store.prompt_tables import Prompt, PromptVersion
 from app.store.quota import lock_owner
 from app.store.services import Services
+from app.store.tables import Prompt, PromptVersion
 from app.web.validation import join_details
 from lens_engine.files import parse_inline
 from lens_engine.prompt.pool import MOST_POOL_ROWS, Pool, PoolRow

@@ -9,8 +9,8 @@ from app.answers.answers import Answers, ClassifierPart, PromptPart, Version
 from app.errors import Conflict, NotFound
 from app.prompts.pools import VersionedPool, find_pool
 from app.store import prompts as repository
-from app.store.prompt_tables import PromptContent, PromptVersion
 from app.store.services import Services
+from app.store.tables import PromptContent, PromptVersion
 from lens_engine.classifier.classifier import Classifier, InputFormat
 
 _Found = TypeVar("_Found")

@@ -8,11 +8,11 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.answers.indexes import PoolSource
+from app.answers.answers import PoolSource
 from app.errors import NotFound
-from app.store.prompt_tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from app.store.prompts import unpack_pool
 from app.store.services import Services
+from app.store.tables import Prompt, PromptContent, PromptExample, PromptPool, PromptVersion, StoredPool
 from lens_engine.prompt.pool import Pool, PoolRow
 
 _Value = TypeVar("_Value")

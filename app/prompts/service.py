@@ -18,10 +18,9 @@ from app.prompts.schemas import PromptBody, PromptSummary, PromptVersionOut
 from app.selections import service as selections
 from app.store import prompts as repository
 from app.store.datasets import count_rows
-from app.store.prompt_tables import Prompt, PromptContent, PromptVersion
 from app.store.quota import check_bytes, lock_owner
 from app.store.services import Services
-from app.store.tables import StoredClassifier
+from app.store.tables import Prompt, PromptContent, PromptVersion, StoredClassifier
 from app.web.parameters import matches, version_etag
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
@@ -139,7 +138,7 @@ class Change:
         result = part.model_dump(mode="json")
         num_rows = count_rows(session, selection.dataset_id)
         pool = pools.copy_pool(session, self.owner_id, self.name, selection_id, num_rows)
-        digest = _digest(result, classifier, pool)
+        digest = hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
         made = None if classifier is None else ClassifierPart.model_validate(classifier)
         content = PromptContent(digest=digest, result=result, classifier=classifier, pool_digest=pool)
         return NextVersion(selection_id, summarise(part, made, selection.figures).model_dump(), content)
@@ -179,10 +178,6 @@ def _warn_of_classifier(version: PromptVersion) -> str | None:
         f"the answers of {version.name} come from its classifier, which examples do not change; ask `…/classify` with "
         "`prompts` set to `support_examples`, or run a selection with the corrected rows"
     )
-
-
-def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None, pool: str | None) -> str:
-    return hashlib.sha256(json.dumps([result, classifier, pool], sort_keys=True).encode()).hexdigest()
 
 
 def summarise(

@@ -13,8 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.store.prompt_tables import Prompt, PromptContent, PromptEvaluation, PromptVersion, StoredPool
-from app.store.tables import Report
+from app.store.tables import Prompt, PromptContent, PromptEvaluation, PromptVersion, Report, StoredPool
 from lens_engine.prompt.pool import Pool, PoolRow
 
 Found = tuple[PromptVersion, PromptContent]

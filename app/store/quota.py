@@ -11,8 +11,18 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.errors import ContentTooLarge, TooManyRequests
 from app.settings import Settings
 from app.store.datasets import ROW_BYTES
-from app.store.prompt_tables import PromptContent, PromptExample, PromptPool, StoredPool
-from app.store.tables import UNDER_WAY, Dataset, Job, Report, StoredCheckpoint, StoredClassifier
+from app.store.tables import (
+    UNDER_WAY,
+    Dataset,
+    Job,
+    PromptContent,
+    PromptExample,
+    PromptPool,
+    Report,
+    StoredCheckpoint,
+    StoredClassifier,
+    StoredPool,
+)
 
 
 def count_stored(session: Session, owner_id: str) -> int:

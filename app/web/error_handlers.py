@@ -25,7 +25,7 @@ from app.errors import NO_SPACE, TITLES, AppError, BadRequest, Conflict, Unavail
 from app.logs import summarize
 from app.store.database import find_sqlstate
 from app.web.access_log import HEADER, note_problem
-from app.web.parameters import BY_HTMX, root_of
+from app.web.parameters import BY_HTMX, REVALIDATED, Unchanged, answer_unchanged, root_of
 from app.web.validation import error_items, join_details
 
 _KEY_FORM = (
@@ -134,7 +134,11 @@ def install_error_handlers(app: FastAPI) -> None:
             return HTMLResponse(write_missing_page(root), HTTPStatus.NOT_FOUND, {"Vary": "Accept"})
         return problem_response(request.scope, _of_framework(request.scope, error))
 
+    async def handle_unchanged(_: Request, error: Exception) -> Response:
+        return answer_unchanged(str(error), REVALIDATED)
+
     install(AppError, lambda error: error)
+    app.add_exception_handler(Unchanged, handle_unchanged)
     app.add_exception_handler(HTTPException, handle_framework)
     install(RequestValidationError, _of_validation)
     install(ValidationError, _of_stored)

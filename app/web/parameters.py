@@ -119,6 +119,10 @@ def answer_unchanged(etag: str, headers: dict[str, str]) -> Response:
     return Response(status_code=304, headers={"ETag": etag, **headers})
 
 
+class Unchanged(Exception):
+    """Ends a request whose client has the response with the ETag that this names."""
+
+
 def answer_with_etag(etag: str, body: BaseModel | dict[str, Any] | Response, headers: dict[str, str]) -> Response:
     """Build the response of this body, or give a response its ETag."""
     if isinstance(body, Response):

@@ -11,7 +11,7 @@ from lens_cli.select.sources import Sources
 from lens_cli.subject_file import FoundSubject
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
-from lens_engine.evaluation.answers import leave_out
+from lens_engine.evaluation.batches import leave_out
 from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation
 from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer

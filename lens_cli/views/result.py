@@ -12,12 +12,11 @@ from rich.text import Text
 from lens_cli.refusals import show_note
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
-from lens_engine.result.headline import is_tested
 from lens_engine.result.parts import EvaluationResult
-from lens_engine.show.figures import list_evaluation_tables, list_figures, name_evaluation
+from lens_engine.result.selection_result import is_tested
 from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
 from lens_engine.show.table import Table as EngineTable
-from lens_engine.show.tables import list_shown, tabulate_examples
+from lens_engine.show.tables import list_evaluation_tables, list_figures, list_shown, name_evaluation, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.ways import explain_marks, list_ways
 from lens_engine.show.words import show_accuracy

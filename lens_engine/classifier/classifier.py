@@ -25,13 +25,13 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.disk import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.model.base import SERVER, LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
-from lens_engine.prompt.cutting import TextCutter
 from lens_engine.prompt.embedder import open_recorded
 from lens_engine.prompt.examples import list_texts
 from lens_engine.prompt.pool import PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_count, show_label
+from lens_engine.rows.context import TextCutter
 from lens_engine.types import POOLINGS, FloatArray, LabelLogProbs, Record
 
 

@@ -8,16 +8,15 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord
 from lens_engine.classifier.quality import measure_with_intervals
 from lens_engine.config import Use
 from lens_engine.errors import ModelMismatch
-from lens_engine.evaluation.answers import Answers, join_labels, leave_out
-from lens_engine.evaluation.batches import RowListener, predict_batches
+from lens_engine.evaluation.batches import Answers, RowListener, join_labels, leave_out, predict_batches
 from lens_engine.files import TextRow
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.of_prompt import classifier_of_prompt
 from lens_engine.result.parts import EvaluationResult
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import digest_examples
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.types import Example, Record

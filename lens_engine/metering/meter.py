@@ -14,8 +14,7 @@ from lens_engine.metering.limits import NO_COST, Limits, Money, Stopped
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SelectionListener, Standing
 from lens_engine.model.base import Block, LabelScorer, Prefix
-from lens_engine.model.interruption import interrupted_by
-from lens_engine.model.limits import check_finite, check_refused, count_refused
+from lens_engine.model.limits import check_finite, check_refused, count_refused, interrupted_by
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
 
 _REPORT_SECONDS = 1.0

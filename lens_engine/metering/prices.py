@@ -1,8 +1,9 @@
 """Prices: the cost of each piece of a run, from the numbers of its rows and the lengths of its segments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
+from operator import add, sub
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.rows.plan import FilterRound, Rung, plan_rounds, plan_rungs
@@ -23,20 +24,10 @@ class Cost:
     """Number of prefixes of all calls; a request to a server has one."""
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.pairs + other.pairs,
-            self.tokens + other.tokens,
-            self.prompt_tokens + other.prompt_tokens,
-            self.prefixes + other.prefixes,
-        )
+        return Cost(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.pairs - other.pairs,
-            self.tokens - other.tokens,
-            self.prompt_tokens - other.prompt_tokens,
-            self.prefixes - other.prefixes,
-        )
+        return Cost(*map(sub, astuple(self), astuple(other)))
 
     def within(self, max_pairs: int | None) -> "Cost":
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit."""

@@ -9,8 +9,8 @@ from lens_engine.config import USES, SelectionConfig, Use
 from lens_engine.metering.prices import Prices
 from lens_engine.prompt.pool import Pool
 from lens_engine.prompt.template import Task
+from lens_engine.rows.cleaning import count_near
 from lens_engine.rows.dealing import DealtRows, DrawnPool, draw_pool
-from lens_engine.rows.near_texts import count_near
 from lens_engine.types import Example, FloatArray, Permutation
 
 

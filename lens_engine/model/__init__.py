@@ -2,7 +2,7 @@
 
 base                      the contract `LabelScorer`, and what a scorer may also do
 labels                    label words as a trie of tokens, and what ends them
-limits, interruption      what a model cannot answer, and how it is stopped
+limits                    what a model cannot answer, and how it is stopped
 tokenization, spending    tokens and money; `score_cache` keeps scores on disk
 local/ servers/ cluster/  a model on this machine, behind a server, on several devices
 """

@@ -1,6 +1,9 @@
-"""Checks that every scorer makes before and after a forward, floors, and rows without an answer."""
+"""Checks that every scorer makes before and after a forward; floors, rows without an answer; stops of a forward."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import local
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,3 +211,33 @@ def check_refused(refused: int, asked: int, model: str) -> None:
             f"{model} refuses {refused:,} of {asked:,} requests for their content, more than a tenth (check: content): "
             "leave such texts out, loosen the filter of the server, or take another model"
         )
+
+
+_SECONDS = 0.2
+"""Least time between two looks."""
+
+
+class _Watch(local):
+    look: Callable[[], None] | None = None
+    next_look = 0.0
+
+
+_watch = _Watch()
+
+
+@contextmanager
+def interrupted_by(look: Callable[[], None]) -> Iterator[None]:
+    """A context in which `look` is called now and then while this thread computes. What it raises ends the forward."""
+    before, _watch.look = _watch.look, look
+    try:
+        yield
+    finally:
+        _watch.look = before
+
+
+def look_up(*_: object) -> None:
+    """Call what the context names, if the last time was not just now. A hook before each decoder layer."""
+    if _watch.look is None or time.monotonic() < _watch.next_look:
+        return
+    _watch.next_look = time.monotonic() + _SECONDS
+    _watch.look()

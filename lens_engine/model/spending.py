@@ -4,7 +4,8 @@ import math
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add, sub
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -56,15 +57,10 @@ class Paid:
     cached_tokens: int = 0  #: those of `tokens` that the server had in its cache
 
     def __add__(self, other: "Paid") -> "Paid":
-        return Paid(
-            self.usd + other.usd,
-            self.requests + other.requests,
-            self.tokens + other.tokens,
-            self.cached_tokens + other.cached_tokens,
-        )
+        return Paid(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: "Paid") -> "Paid":
-        return self + Paid(-other.usd, -other.requests, -other.tokens, -other.cached_tokens)
+        return Paid(*map(sub, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,7 @@
 The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 
 parts              what a result is made of: contenders, choices, rows, cost, and where it comes from
-headline           what was chosen, in figures
-selection_result   the result
-of_prompt          the support examples of a result as a classifier
+selection_result   the result; what was chosen, in figures; its support examples as a classifier
 """
 
 from lens_engine.result.parts import (

@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from lens_engine.classifier.candidates import SuspiciousLabel, TestedClassifier
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.candidates import Candidate, SuspiciousLabel, TestedClassifier
+from lens_engine.classifier.classifier import Classifier, InputFormat, ModelRecord, Prompt
+from lens_engine.classifier.heads import ArgmaxHead, PriorHead
+from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Objective, Use
 from lens_engine.prompt.pool import Pool, RenderedPrompt
 from lens_engine.prompt.record import TaskRecord
@@ -183,3 +185,144 @@ class SelectionResult(Record):
         content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+class Headline(Record):
+    """What to expect of one way to answer."""
+
+    kind: HeadlineKind = Field(description="classifier: it reads the model. words: word counting, without a model.")
+    expected: Accuracy = Field(description="Accuracy on the test rows, or else the estimate.")
+    tokens: float | None = Field(None, description="Mean number of tokens for one text; null for the prompt.")
+
+
+def find_chosen(result: SelectionResult) -> TestedClassifier | None:
+    """The classifier to use; None without one."""
+    return next((one for one in result.tested if one.is_chosen), None)
+
+
+def kind_of(one: TestedClassifier | Candidate | Contender) -> HeadlineKind:
+    """A prompt, word counting, or another classifier."""
+    if isinstance(one, Contender):
+        return "prompt" if one.kind == "prompt" else _kind_of_classifier(one.method)
+    return _kind_of_classifier(one.name)
+
+
+def _kind_of_classifier(name: str) -> HeadlineKind:
+    return "words" if name == "bag_of_words" else "classifier"
+
+
+def find_estimate(result: SelectionResult, kind: HeadlineKind) -> Estimate | None:
+    """What the run expects of the prompt, or of the classifier to use; None for what it did not choose."""
+    if kind == "prompt":
+        return result.answer.estimate
+    chosen = find_chosen(result)
+    return result.classifier_estimate if chosen is not None and kind_of(chosen) == kind else None
+
+
+def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """Quality of the prompt, the classifier to use, or word counting on the test rows; None if it was not tested."""
+    if kind == "prompt":
+        return result.answer.test
+    found = (one.test for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
+    return next(found, None)
+
+
+def find_quality(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
+    """Quality of the prompt or the classifier to use, with its thresholds: on test rows, or else as it was judged."""
+    chosen = find_chosen(result)
+    if kind == "prompt":
+        return result.answer.test or result.answer.judged
+    return None if chosen is None or kind_of(chosen) != kind else chosen.test or chosen.cross_validated
+
+
+def is_tested(result: SelectionResult) -> bool:
+    """Whether the first choice has test rows, of which all figures are then."""
+    return find_test(result, result.first) is not None
+
+
+def find_expected(result: SelectionResult, kind: HeadlineKind) -> Accuracy | None:
+    """The figure of the test rows if the first choice has one, or else what the run expects; None if it is not known.
+
+    Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a choice.
+    """
+    if is_tested(result):
+        return find_test(result, kind)
+    judged = (one.judged for one in result.contenders if kind == "words" and kind_of(one) == kind)
+    return find_estimate(result, kind) or next(judged, None)
+
+
+def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:
+    """What to use first, then the others, the most often right first; empty for a run that judged nothing."""
+    found = list[Headline]()
+    tokens = {kind_of(one): one.tokens_per_input for one in result.tested if one.is_chosen or kind_of(one) == "words"}
+    kinds: tuple[HeadlineKind, ...] = ("classifier", "words", "prompt")
+    for kind in kinds:
+        if (expected := find_expected(result, kind)) is not None:
+            found.append(Headline(kind=kind, expected=expected, tokens=tokens.get(kind)))
+    return tuple(sorted(found, key=lambda one: (one.kind != result.first, -one.expected.accuracy)))
+
+
+def classifier_of_prompt(result: SelectionResult, use: Use | None = None, *, is_fixed: bool = False) -> Classifier:
+    """The prompt for a use, or its fixed form, as a classifier with the head of the use, whatever was chosen."""
+    answer = result.answer_for(use)
+    prompt = PromptOfAnswer(
+        result.task,
+        answer.plain if is_fixed else answer,
+        result.provenance,
+        result.pool,
+        result.most_tokens,
+        result.opening_tokens,
+        tuple(one.tokens_per_input / one.prompts for one in result.tested if one.prompts),
+    )
+    return prompt.classifier(None if result.classifier is None else result.classifier.input)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOfAnswer:
+    """What a prompt is asked by: parts of a result."""
+
+    task: TaskRecord
+    answer: SupportExamples
+    made_of: Provenance
+    pool: Pool | None  #: None where the form of the prompt is fixed
+    most_tokens: int | None = None  #: as in the result
+    opening_tokens: int = 0  #: as in the result
+    query_tokens: tuple[float, ...] = ()  #: mean numbers of tokens of a rendered input that were measured
+
+    def classifier(self, input: InputFormat | None = None) -> Classifier:
+        """The prompt as a classifier, with the head of its use.
+
+        Raises:
+            InvalidConfig: the prompt finds demonstrations for each input, and the pool is missing.
+        """
+        answer, made_of, head = self.answer, self.made_of, head_of_prompt(self.task, self.answer)
+        prompt = find_renderer(self.task, answer, self.pool)
+        a_demonstration = fmean([one.tokens for one in answer.plain.examples] or [0])
+        return Classifier(
+            task=self.task,
+            prompts=(Prompt(rows=prompt.rows, demonstrations=prompt.fixed),),
+            head=head,
+            fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
+            model=ModelRecord(
+                model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device
+            ),
+            tokens_per_input=self._mean_query_tokens() + answer.form.nearest * a_demonstration,
+            tokens_held=self.opening_tokens + sum(one.tokens for one in answer.examples),
+            most_tokens=self.most_tokens,
+            retrieval=prompt.retrieval,
+            quality=answer.test or answer.judged,
+            input=input,
+        )
+
+    def _mean_query_tokens(self) -> float:
+        """As measured for a classifier with prompts, or else of the demonstrations, which have a label word more; 0
+        without either."""
+        return fmean(self.query_tokens or [one.tokens for one in self.answer.examples] or [0])
+
+
+def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | PriorHead:
+    """The head that answers as the prompt was evaluated for its use."""
+    if answer.use == "prompt" or not answer.label_biases:
+        return ArgmaxHead()
+    biases = {one.label: one.bias for one in answer.label_biases}
+    return PriorHead(biases=(tuple(biases[label] for label in task.labels),))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import show_count, show_share
 from lens_engine.result import Answers, SelectionResult
-from lens_engine.result.headline import find_chosen
+from lens_engine.result.selection_result import find_chosen
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import name_choice, name_use

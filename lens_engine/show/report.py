@@ -1,36 +1,98 @@
 """A result as the sections of a report: what a page, a file and a notebook show."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
+from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.presets import PRESETS, flatten_options
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.headline import Headline, is_tested, list_headlines
+from lens_engine.result.selection_result import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
-from lens_engine.show.asked import RunRequest
 from lens_engine.show.charts import Bar, draw_accuracies
-from lens_engine.show.figures import tabulate_answered, tabulate_contenders, tabulate_shares
 from lens_engine.show.sentences import (
     describe_asking,
     describe_cost,
     describe_retrieval,
     describe_suspicious_labels,
 )
-from lens_engine.show.table import Figure, Section
+from lens_engine.show.table import Figure, Section, Table
 from lens_engine.show.tables import (
     list_shown,
+    tabulate_answered,
     tabulate_biases,
+    tabulate_contenders,
     tabulate_effects,
     tabulate_examples,
     tabulate_facts,
+    tabulate_shares,
     tabulate_suspicious,
 )
 from lens_engine.show.verdict import say_beside, say_decision, write_box
 from lens_engine.show.ways import explain_marks, list_read
 from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy
+
+_SUGGESTED = {"labels.rare": "labels with too few rows", "rows.unlabelled": "rows without a label"}
+"""Options that a suggestion gives where a file needs them: what a run with them leaves out."""
+
+
+class RunRequest(NamedTuple):
+    """What was asked for. Several templates or instructions are those that the run chooses among."""
+
+    model: str
+    template: str | Sequence[str]
+    instruction: str | Sequence[str] | None
+    words: Mapping[str, str]  #: label words, by label
+    preset: PresetName
+    config: SelectionConfig
+
+    @classmethod
+    def of(cls, result: SelectionResult) -> "RunRequest":
+        """What a result says of it: the wording that was chosen, and the preset that is nearest to its options."""
+        task, config = result.task, SelectionConfig.model_validate(result.provenance.config)
+        preset = min(PRESETS, key=lambda name: len(list_changes(name, config)))
+        words = {one.label: one.word for one in task.label_words}
+        return cls(result.provenance.model, task.template, task.instruction, words, preset, config)
+
+    def list_parts(self) -> dict[str, str]:
+        """The parts by name, and each option that differs from the preset by its path."""
+        changes = list_changes(self.preset, self.config)
+        left_out = {what: "left out" for path, what in _SUGGESTED.items() if changes.pop(path, None) is not None}
+        changed = {path: "none" if value is None else str(value) for path, value in changes.items()}
+        return {
+            "model": self.model,
+            "preset": self.preset + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),
+            **_list_texts("template", self.template),
+            **(_list_texts("instruction", self.instruction) if self.instruction else {}),
+            "label words": ", ".join(f"{label}: {word}" for label, word in self.words.items()),
+            **left_out,
+            **changed,
+        }
+
+    def tabulate(self) -> Table:
+        """The parts as a table."""
+        return Table("The task and its options", ("", "value"), tuple(self.list_parts().items()), words=("", "value"))
+
+
+def list_changes(preset: PresetName, config: SelectionConfig) -> dict[str, Any]:
+    """The options that differ from a preset, by their paths."""
+    usual, own = (flatten_options(one.model_dump(mode="json")) for one in (PRESETS[preset], config))
+    return {path: value for path, value in own.items() if value != usual[path]}
+
+
+def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
+    """One text under its name, or several that the run chooses among, with their numbers."""
+    if isinstance(given, str):
+        return {name: given}
+    return {f"{name} {number}": text or "none" for number, text in enumerate(given, start=1)}
+
 
 _FIXED = "For tools that take the same examples for every text"
 _UNTESTED = "Nothing was judged."
@@ -222,3 +284,48 @@ def list_bars(result: SelectionResult) -> list[Bar]:
         )
         for one in list_read(result)
     ]
+
+
+if TYPE_CHECKING:
+    from jinja2 import BaseLoader, Environment
+
+_PERCENT = re.compile(r"(?<=\d) %")
+_FOLDER = Path(__file__).parent
+
+STYLESHEET = _FOLDER / "lens.css"
+"""File of the stylesheet. Its rules hold inside an element of the class `lens`."""
+
+
+def make_environment(*loaders: "BaseLoader") -> "Environment":
+    """Templates that escape every text and refuse names that they were not given; looked for in `loaders` first."""
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined  # slow; most runs write no HTML
+
+    environment = Environment(
+        loader=ChoiceLoader([*loaders, FileSystemLoader(_FOLDER / "templates")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["unbroken"] = join_percent
+    return environment
+
+
+def join_percent(text: str) -> str:
+    """Sentences of Lens, and what they quote, in which no line ends between a number and its per cent sign."""
+    return _PERCENT.sub("\N{NO-BREAK SPACE}%", text)
+
+
+def write_html(view: ResultView) -> str:
+    """One HTML file without scripts, with the stylesheet and the charts in it."""
+    return _render("report.html", view=view)
+
+
+def write_fragment(*parts: Section | Table | str) -> str:
+    """Sections, tables and sentences as a part of a notebook."""
+    return _render("fragment.html", parts=parts)
+
+
+def _render(template: str, **values: object) -> str:
+    stylesheet = Markup(STYLESHEET.read_text("utf-8"))
+    return make_environment().get_template(template).render(stylesheet=stylesheet, **values)

@@ -7,8 +7,7 @@ from lens_engine.prompt.chat import join_system
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.wording import describe_seconds, describe_usd, show_count
 from lens_engine.result import Payment, SelectionResult, SupportExamples
-from lens_engine.show.figures import list_figures
-from lens_engine.show.tables import list_shown, tabulate_examples
+from lens_engine.show.tables import list_figures, list_shown, tabulate_examples
 from lens_engine.show.verdict import say_rest
 from lens_engine.show.words import say_expected
 

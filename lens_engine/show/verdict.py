@@ -19,7 +19,7 @@ from lens_engine.prompt.wording import (
     show_share,
 )
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import (
+from lens_engine.result.selection_result import (
     find_chosen,
     find_estimate,
     find_expected,

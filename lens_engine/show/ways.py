@@ -10,7 +10,7 @@ from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.headline import find_chosen, is_tested, kind_of
+from lens_engine.result.selection_result import find_chosen, is_tested, kind_of
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_way
 
 _AS_JUDGED = "* on the rows that judged it, not corrected for choosing"

@@ -7,7 +7,7 @@ time for many more selections. Nothing imported here is torch.
 import sklearn.linear_model
 import sklearn.metrics  # noqa: F401
 
-import worker.execution  # noqa: F401
+import worker.jobs  # noqa: F401
 from worker.__main__ import main
 
 if __name__ == "__main__":

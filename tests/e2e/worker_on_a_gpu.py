@@ -2,7 +2,7 @@
 
 from app.settings import Settings
 from worker.__main__ import main
-from worker.device import Device
+from worker.inspection import Device
 
 
 def describe_gpu(_settings: Settings) -> Device:

@@ -22,7 +22,7 @@ from app.store.queue import JobQueue
 from lens_engine.result import SelectionResult
 from tests.api_keys import make_keys
 from tests.integration.samples import make_bag_of_words, make_result, make_submission
-from worker.execution import claim_and_execute
+from worker.jobs import claim_and_execute
 
 
 def execute_job(job_id: str, settings: Settings) -> bool:

@@ -9,7 +9,7 @@ from lens_engine.prompt.pool import Pool, PromptForm
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.integration.samples import make_answer, make_result, make_rows

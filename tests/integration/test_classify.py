@@ -19,7 +19,7 @@ from lens_engine.evaluation.table import shorten
 from lens_engine.files import TextRow
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.opening import open_model
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from tests.endpoints.double import Double, HashBehind
 from tests.endpoints.serving import serving
 from tests.formed import take_form

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle.sweep import forget_old
-from app.pages.preview import suggest
+from app.pages.creation import suggest
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.database import Database

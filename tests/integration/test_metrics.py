@@ -11,7 +11,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from app.operations.counters import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
+from app.lifecycle.endings import ATTEMPTS, DEVICE_SECONDS, CounterKey, add_to_counters
 from app.operations.metrics import ServiceState
 from app.settings import Settings
 from app.store.database import Database

@@ -16,7 +16,7 @@ from app.store.database import Database
 from app.store.tables import Job
 from lens_engine.config import USES
 from lens_engine.prompt.wording import show_share
-from lens_engine.show.documents import join_percent
+from lens_engine.show.report import join_percent
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 from tests.api_keys import headers_of

@@ -15,8 +15,8 @@ from app.prompts import service
 from app.settings import Settings
 from app.store.database import Database
 from app.store.keys import create_key
-from app.store.prompt_tables import PromptContent
 from app.store.quota import lock_owner
+from app.store.tables import PromptContent
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.operations.counters import DEVICE_SECONDS, CounterKey, add_to_counters
+from app.lifecycle.endings import DEVICE_SECONDS, CounterKey, add_to_counters
 from app.settings import Settings
 from app.store.database import Database
 from app.store.quota import check_bytes

@@ -13,7 +13,7 @@ HEAVY = ("scipy", "sklearn", "pyarrow", "pandas", "torch", "transformers", "ray"
 
 ROOT = Path(__file__).parents[2]
 SUGGESTING = ("-m", "lens_cli", "suggest", "--no-model", "rows.csv")
-WORKER = "import worker.process, worker.inspection, worker.execution"
+WORKER = "import worker.process, worker.inspection, worker.jobs"
 
 
 @pytest.mark.parametrize("program", ["import app.main", WORKER], ids=["API", "idle worker"])

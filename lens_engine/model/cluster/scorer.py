@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 from lens_engine.errors import ClusterError, InvalidConfig, LensError
 from lens_engine.model.base import Block, BlockScorer, Prefix, ScorerIdentity
-from lens_engine.model.interruption import look_up
+from lens_engine.model.limits import look_up
 from lens_engine.model.local.choices import count_processors, let_threads_sleep
 from lens_engine.types import LabelLogProbs, States
 

@@ -338,3 +338,8 @@ def find_tokenizer(reference: str, cache_dir: Path | None = None) -> "SegmentTok
     except (UnknownModel, OSError, ValueError):
         return None
     return SegmentTokenizer(tokenizer)
+
+
+def first_line(error: BaseException) -> str:
+    """Of the message of an error, which may be long, as those of torch; its type where it has no message."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -19,7 +19,7 @@ from transformers.utils import logging as transformers_logging
 from lens_engine.disk import make_once
 from lens_engine.errors import ModelError, OutOfMemory, UnreadableModel
 from lens_engine.model.local.memory import is_out_of_memory
-from lens_engine.model.local.model_files import ModelSource, check_files, resolve_model
+from lens_engine.model.local.model_files import ModelSource, check_files, first_line, resolve_model
 from lens_engine.model.tokenization import SegmentTokenizer
 
 _GELU_IN_STEPS = "NewGELUActivation"  # of transformers: eight operations on the widest tensors of a layer
@@ -138,7 +138,7 @@ def as_model_error(name: str) -> Iterator[None]:
     try:
         yield
     except _LOADING_FAILURES as error:
-        raise _failure(error)(f"model {name!r} cannot be loaded: {_first_line(error)}") from error
+        raise _failure(error)(f"model {name!r} cannot be loaded: {first_line(error)}") from error
 
 
 def _failure(error: Exception) -> type[ModelError]:
@@ -146,10 +146,6 @@ def _failure(error: Exception) -> type[ModelError]:
         return OutOfMemory
     is_of_the_machine = isinstance(error, OSError) and error.errno in _MACHINE_FAILURES
     return ModelError if is_of_the_machine else UnreadableModel
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 @contextmanager

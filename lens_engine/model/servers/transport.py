@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from lens_engine.errors import EndpointAway, EndpointError
-from lens_engine.model.interruption import look_up
+from lens_engine.model.limits import look_up
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.refusal import RequestRefused, clean_words, find_remedy, is_retried, read_retry_after
 from lens_engine.model.spending import Spending

@@ -19,8 +19,8 @@ from lens_engine.types import Phase
 from tests.integration.conftest import Selections, execute_job, run_sql
 from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
-from worker.execution import Attempt, Ending
 from worker.faults import WorkerFault
+from worker.jobs import Attempt, Ending
 
 
 def with_double(settings: Settings, double: str) -> Settings:
@@ -234,7 +234,7 @@ def test_a_selection_that_lost_its_gpu_resumes_from_its_checkpoint(
         run_with(settings, "losing_its_gpu", lost_id)
     end_the_wait(database)
 
-    with caplog.at_level(logging.INFO, "worker.execution"):
+    with caplog.at_level(logging.INFO, "worker.jobs"):
         run_with(settings, "sound", lost_id)
     run_with(settings, "sound", other_id)
 
@@ -280,7 +280,7 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
     attempt = Attempt(database, claim, with_double(settings, "sound"))
     attempt._monitor.lose()  # as a heartbeat does that ends by an error
 
-    with caplog.at_level(logging.INFO, "worker.execution"):
+    with caplog.at_level(logging.INFO, "worker.jobs"):
         attempt.run()
 
     assert "writes nothing: the claim is lost" in caplog.text

@@ -9,7 +9,7 @@ from lens_engine.model.base import LabelScorer
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.model.servers.scorer import open_endpoint
 from lens_engine.prompt.template import Task
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples

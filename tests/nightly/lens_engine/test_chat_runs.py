@@ -12,10 +12,9 @@ from lens_engine import Classifier, Problem, Task, select_support_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import EndpointError, InvalidConfig
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.show.exports import export_support_examples
 from lens_engine.types import Example
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, listed

@@ -27,7 +27,7 @@ from lens_engine.model.cluster.scorer import (
     Setup,
     find_place,
 )
-from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import interrupted_by
 from lens_engine.model.local.load import load_scorer
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.local.torch_choices import describe_surroundings

@@ -10,7 +10,7 @@ from tests.slow.test_light_starts import SUGGESTING, check_threads
 LOOKING_WORKER = """
 import sys
 from worker.__main__ import EXIT_UNFIT, main
-from worker.device import UnfitWorker
+from worker.inspection import UnfitWorker
 def look(settings):
     import sklearn.linear_model
     raise UnfitWorker("nothing to do")

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.answers.client import AnswersClient
+from app.answers.answering import AnswersClient
 from app.answers.remote import Subject
 from app.errors import Unavailable
 from app.settings import Settings

@@ -10,8 +10,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from app.settings import Settings
-from worker.device import Device, GpuAbsent, ReadGpu, UnfitWorker, check_room, find_device
-from worker.inspection import inspect, weigh_models
+from worker.inspection import Device, GpuAbsent, ReadGpu, UnfitWorker, check_room, find_device, inspect, weigh_models
 
 GIB = 1 << 30
 H200 = Device(
@@ -124,7 +123,7 @@ def test_models_of_tests_are_not_looked_for() -> None:
 
 LOOKS = """
 import os, signal, time, sys
-from worker.device import UnfitWorker
+from worker.inspection import UnfitWorker
 from worker.inspection import in_child
 
 def refuse(): raise UnfitWorker("a reason")

@@ -36,7 +36,7 @@ def restored_job(function: str, *, instance: str | None = None, **fields: str) -
 
 @pytest.mark.parametrize(
     ("function", "instance"),
-    [("os.system", None), ("worker.execution.execute_selection", None), ("", None), (RUN_JOB, "text")],
+    [("os.system", None), ("worker.jobs.execute_selection", None), ("", None), (RUN_JOB, "text")],
 )
 def test_other_function_and_method_of_an_instance_are_refused(function: str, instance: str | None) -> None:
     with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_job is allowed"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.device import GpuAbsent, read_gpu
+from worker.inspection import GpuAbsent, read_gpu
 
 
 def test_machine_without_a_gpu_says_why() -> None:

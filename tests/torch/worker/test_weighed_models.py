@@ -8,8 +8,7 @@ import pytest
 
 from tests.slow.worker.test_inspection import make
 from tests.tiny_models import tiny_causal_lm
-from worker.device import UnfitWorker
-from worker.inspection import weigh_models
+from worker.inspection import UnfitWorker, weigh_models
 
 
 @pytest.mark.parametrize(("dtype", "num_bytes"), [("float32", 4), ("bfloat16", 2), ("auto", 2)])

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.answers.indexes import Indexes, PoolSource, weigh_pool
+from app.answers.answers import Indexes, PoolSource
+from app.answers.remote import weigh_pool
 from app.errors import NotFound
 from lens_engine.prompt.pool import Pool
 from lens_engine.types import Example

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.lifecycle.spec import StoredSpec
-from app.pages import live
-from app.pages.live import Run
+from app.pages import selections
+from app.pages.selections import Run
 from app.selections.schemas import QueueOut
 from app.store.tables import Event, Job
 from lens_engine.config import RowOptions, SelectionConfig
@@ -28,7 +28,7 @@ def make_job(status: str, **values: Any) -> Job:
 
 
 def describe_run(job: Job, place: QueueOut | None, events: list[Event], num_rows: int = 1000) -> Run:
-    return live.describe_run(job, place, events, num_rows)
+    return selections.describe_run(job, place, events, num_rows)
 
 
 def make_event(kind: str, **data: Any) -> Event:

@@ -15,8 +15,7 @@ from lens_cli.refusals import Refusal
 from lens_cli.select.options import SelectionFiles
 from lens_cli.select.run import write_files
 from lens_cli.subject_file import read_result
-from lens_engine.show.documents import write_html
-from lens_engine.show.report import ResultView
+from lens_engine.show.report import ResultView, write_html
 from tests.unit.lens_cli.select.test_selection_run import RUN
 from tests.unit.lens_engine.show.reported import make_reported
 

@@ -6,8 +6,7 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import InvalidConfig
-from worker.device import UnfitWorker
-from worker.inspection import find_cluster
+from worker.inspection import UnfitWorker, find_cluster
 from worker.model_loading import load_model
 
 NOWHERE = "127.0.0.1:1"

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lens_engine.model.interruption import look_up
 from lens_engine.model.labels import LabelTrie
+from lens_engine.model.limits import look_up
 from lens_engine.model.local.executors.packing import ideal_tokens
 from lens_engine.model.local.executors.transfer import IntArray, join_ranges, upload
 from lens_engine.model.tokenization import Tokens

@@ -1,14 +1,15 @@
-"""Right-padded rows, which the plain and the cached executor share.
+"""Right-padded rows, and the two executors that feed them: plain and cached.
 
 A row ends with a query and one chain of the label trie. A trie that branches needs a row for each chain;
 a node in several chains is read from the first chain.
 """
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,11 +17,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lens_engine.model.labels import ROOT, LabelTrie
-from lens_engine.model.local.executors.base import StateTap, TokenRanges, Workload, read_log_probs
+from lens_engine.model.local.executors.base import (
+    ExecutorName,
+    StateTap,
+    TokenCounters,
+    TokenRanges,
+    Workload,
+    read_log_probs,
+    sum_label_words,
+)
 from lens_engine.model.local.executors.packing import order_by_length
 from lens_engine.model.local.executors.transfer import IntArray, upload
 from lens_engine.model.tokenization import Tokens
-from lens_engine.types import States
+from lens_engine.types import LabelLogProbs, States
 
 _MOST_PADDING = 1.75
 """Largest ratio of the longest to the shortest row of a batch. A smaller ratio means less padding but more forwards."""
@@ -198,3 +207,147 @@ def _multiply_in_blocks(hidden: Tensor, weights: Tensor) -> Tensor:
         end = start + _BLOCK_ROWS
         logits[:, start:end] = hidden @ weights[start:end].float().T
     return logits
+
+
+class PlainExecutor:
+    """Runs batches of whole prompts, with logits at the label positions only. The others are checked against it."""
+
+    name: ClassVar[ExecutorName] = "plain"
+
+    def __init__(self, model: Any, counters: TokenCounters) -> None:
+        self._model = model
+        self._counters = counters
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        reads = work.new_reads()
+        with float32_logits(self._model):
+            for rows in batch_rows(_whole_prompts(work), budget):
+                self._run_batch(rows, reads)
+        return sum_label_words(reads, work.trie)
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        states = tap.new_states(len(work.queries), layers)
+        for rows in batch_rows(_whole_prompts(work), budget):
+            read = StateReads.of(tap, layers, work, rows)
+            ids, mask = pad_rows(rows, tap.device)
+            self._counters.count_forward(ids)
+            by_pair(states)[read.places] = read.run(input_ids=ids, attention_mask=mask, use_cache=False).cpu().numpy()
+        return states
+
+    def release(self) -> bool:
+        return False
+
+    def _run_batch(self, rows: list[Row], reads: NDArray[np.float32]) -> None:
+        device = next(self._model.parameters()).device
+        ids, mask = pad_rows(rows, device)
+        labels = LabelReads.of(rows, device)
+        values = labels.run(self._model, input_ids=ids, attention_mask=mask, use_cache=False)
+        self._counters.count_forward(ids)
+        reads[labels.places] = values.cpu().numpy()
+
+
+def _whole_prompts(work: Workload) -> list[Row]:
+    return [
+        Row((p, q), prefix + query + chain.tokens, len(prefix) + len(query) - 1, chain)
+        for p, prefix in enumerate(work.prefixes)
+        for q, query in enumerate(work.queries)
+        for chain in chains_of(work.trie)
+    ]
+
+
+class CachedExecutor:
+    """Feeds each prefix once, then batches of padded suffixes that reuse its keys and values.
+
+    It is right for every architecture whose cache can be copied along the batch (sliding windows, ALiBi and
+    GPT-Neo included), because the model computes all attention itself. Prefixes of equal length share a batch.
+    The cost is padding, and copies of the prefix's keys and values.
+    """
+
+    name: ClassVar[ExecutorName] = "cached"
+
+    def __init__(self, model: Any, counters: TokenCounters) -> None:
+        self._model = model
+        self._counters = counters
+        self._device = next(model.parameters()).device
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        reads = work.new_reads()
+        suffixes = _suffixes_of(work)
+        with float32_logits(self._model):
+            for length, prefixes in _group_by_length(work.prefix_lengths).items():
+                # Each row copies the prefix's keys and values; the copy counts a quarter of the prefix's tokens.
+                batches = list(batch_rows(suffixes, budget, cached_tokens=length // 4))
+                side_by_side = _count_side_by_side(batches, length, budget)
+                for start in range(0, len(prefixes), side_by_side):
+                    self._run_prefixes(work, prefixes[start : start + side_by_side], batches, reads)
+        return sum_label_words(reads, work.trie)
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        states = tap.new_states(len(work.queries), layers)
+        ids = torch.tensor([work.prefixes[0]], dtype=torch.long, device=self._device)
+        cache = self._cache_prefixes(ids) if ids.numel() else None
+        for batch in batch_rows(_suffixes_of(work), budget, cached_tokens=ids.shape[1] // 4):
+            rows = [replace(row, pair=(0, row.pair[1])) for row in batch]
+            read = StateReads.of(tap, layers, work, rows)
+            inputs = self._make_inputs(rows, cache, num_cached=ids.shape[1], repeats=len(rows))
+            by_pair(states)[read.places] = read.run(**inputs).cpu().numpy()
+        return states
+
+    def release(self) -> bool:
+        return False
+
+    def _run_prefixes(
+        self, work: Workload, prefixes: Sequence[int], batches: Sequence[Sequence[Row]], reads: NDArray[np.float32]
+    ) -> None:
+        """Run prefixes of equal length, each with all suffixes."""
+        ids = torch.tensor([work.prefixes[p] for p in prefixes], dtype=torch.long, device=self._device)
+        cache = self._cache_prefixes(ids) if ids.numel() else None
+        for batch in batches:
+            rows = [replace(row, pair=(p, row.pair[1])) for p in prefixes for row in batch]
+            labels = LabelReads.of(rows, self._device)
+            values = labels.run(
+                self._model, **self._make_inputs(rows, cache, num_cached=ids.shape[1], repeats=len(batch))
+            )
+            reads[labels.places] = values.cpu().numpy()
+
+    def _cache_prefixes(self, ids: Tensor) -> Any:
+        nothing = torch.empty(0, dtype=torch.long, device=self._device)  # no logits: only keys and values are needed
+        outputs = self._model(input_ids=ids, use_cache=True, logits_to_keep=nothing)
+        self._counters.count_forward(ids)
+        return outputs.past_key_values
+
+    def _make_inputs(self, rows: Sequence[Row], cache: Any, *, num_cached: int, repeats: int) -> dict[str, Any]:
+        """The arguments of the model for these rows, after the cached prefixes."""
+        ids, mask = pad_rows(rows, self._device)
+        self._counters.count_forward(ids)
+        inputs: dict[str, Any] = {"use_cache": False}
+        if cache is not None:
+            repeated = copy.deepcopy(cache)  # the model appends the suffixes to the cache that it is given
+            repeated.batch_repeat_interleave(repeats)
+            inputs = {"past_key_values": repeated, "use_cache": True}
+            mask = torch.cat([mask.new_ones(len(rows), num_cached), mask], dim=1)
+        return {"input_ids": ids, "attention_mask": mask, **inputs}
+
+
+def _suffixes_of(work: Workload) -> list[Row]:
+    """Each query with each chain of the label trie; the prefix index is filled in later."""
+    chains = chains_of(work.trie)
+    return [
+        Row((-1, q), query + chain.tokens, len(query) - 1, chain)
+        for q, query in enumerate(work.queries)
+        for chain in chains
+    ]
+
+
+def _group_by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
+    """Indices by length: prefixes of equal length need no padding."""
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    return groups
+
+
+def _count_side_by_side(batches: Sequence[Sequence[Row]], length: int, budget: int) -> int:
+    """Number of prefixes whose batches of suffixes fit into one forward together; at least one."""
+    fed = max(len(batch) * (max(len(row.tokens) for row in batch) + length // 4) for batch in batches)
+    return max(1, budget // max(fed, length, 1))

@@ -10,7 +10,7 @@ from lens_engine.errors import PromptTooLong
 from lens_engine.model.base import Prefix
 from lens_engine.prompt.template import Task
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import StatesTableScorer

@@ -8,7 +8,7 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.model.base import Prefix
-from lens_engine.model.interruption import look_up
+from lens_engine.model.limits import look_up
 from lens_engine.prompt.template import Task, Template
 from lens_engine.prompt.verbalizer import Verbalizer
 from lens_engine.result import SelectionResult

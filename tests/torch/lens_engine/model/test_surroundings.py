@@ -12,8 +12,8 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
-from lens_engine.model import interruption
-from lens_engine.model.interruption import interrupted_by, look_up
+from lens_engine.model import limits
+from lens_engine.model.limits import interrupted_by, look_up
 from lens_engine.model.local.load import scorer_from_model
 from lens_engine.model.local.scorer import CausalLMScorer
 from lens_engine.model.local.torch_choices import CUBLAS_WORKSPACE, describe_surroundings, fix_cublas_workspace
@@ -77,7 +77,7 @@ class Ended(Exception):
 
 @pytest.fixture
 def scorer(monkeypatch: pytest.MonkeyPatch) -> CausalLMScorer:
-    monkeypatch.setattr(interruption, "_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "_SECONDS", 0.0)
     tiny = tiny_causal_lm("llama")
     return scorer_from_model(tiny.model, tiny.tokenizer)
 

@@ -11,7 +11,7 @@ from lens_cli.refusals import RefusedInput
 from lens_engine.evaluation.batches import predict_rows
 from lens_engine.files import TextRow
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.testing import TableScorer
 from tests.formed import take_form
 from tests.unit.lens_cli.results import make_result

@@ -9,7 +9,7 @@ from lens_engine.config import Use
 from lens_engine.evaluation.batches import Prediction, predict_rows
 from lens_engine.files import TextRow
 from lens_engine.prompt.pool import PromptForm
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.testing import TableScorer
 from tests.formed import take_form
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from lens_cli.views.result import NARROW, draw_table, show_result, show_summary
 from lens_engine.result import Spending
-from lens_engine.show.figures import tabulate_contenders
 from lens_engine.show.sentences import describe_choice
+from lens_engine.show.tables import tabulate_contenders
 from lens_engine.show.ways import list_ways
 from tests.unit.lens_cli.results import VERDICT, make_result
 

@@ -11,8 +11,15 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import StatesHead
 from lens_engine.errors import InvalidDataset, ModelMismatch
-from lens_engine.evaluation.answers import Answers, join_labels
-from lens_engine.evaluation.batches import BATCH_ROWS, Prediction, RowProgress, predict_batches, predict_rows
+from lens_engine.evaluation.batches import (
+    BATCH_ROWS,
+    Answers,
+    Prediction,
+    RowProgress,
+    join_labels,
+    predict_batches,
+    predict_rows,
+)
 from lens_engine.evaluation.evaluation import make_classifier, measure
 from lens_engine.files import TextRow
 from lens_engine.metering.limits import Stopped

@@ -17,7 +17,7 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block, Prefix
-from lens_engine.model.interruption import look_up
+from lens_engine.model.limits import look_up
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -412,7 +412,7 @@ class CountedChunks(SlowChunks):
 def test_chunk_that_fits_with_the_reserve_is_not_stopped_halfway(
     kind: type[SlowChunks], make_meter: MakeMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lens_engine.model.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("lens_engine.model.limits._SECONDS", 0.0)
     clock = Clock()
     budget = BudgetOptions(max_seconds=100.0)
     meter = make_meter(kind(clock), budget=budget, reserve=Cost(tokens=8010), clock=clock)

@@ -12,7 +12,7 @@ from lens_engine.prompt.chat import ask_for_letters, ask_for_words, lift_system,
 from lens_engine.prompt.pool import Pool, PromptForm, PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.prompt.template import EndedTask, Task
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 from tests.formed import POOL, take_form

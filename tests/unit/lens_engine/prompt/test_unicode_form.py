@@ -20,7 +20,7 @@ from lens_engine.prompt.text_checks import (
     list_terms,
 )
 from lens_engine.prompt.verbalizer import Verbalizer
-from lens_engine.rows.near_texts import count_near
+from lens_engine.rows.cleaning import count_near
 from lens_engine.types import Example
 from tests.unit.lens_engine.prompt.odd_texts import TEXTS
 

@@ -9,7 +9,7 @@ from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.config import SelectionConfig, Use
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.result import SelectionResult
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from tests.unit.lens_cli.results import CLASSIFIER, make_answer, make_result

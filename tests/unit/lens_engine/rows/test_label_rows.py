@@ -12,9 +12,9 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer
 from lens_engine.prompt.template import Task, Template
 from lens_engine.prompt.verbalizer import Verbalizer
-from lens_engine.rows import near_texts
+from lens_engine.rows import cleaning
+from lens_engine.rows.cleaning import count_near
 from lens_engine.rows.dealing import DealtRows, deal_rows
-from lens_engine.rows.near_texts import count_near
 from lens_engine.rows.problem import Problem
 from lens_engine.types import Example
 
@@ -220,7 +220,7 @@ def test_of_too_many_texts_or_characters_a_sample_is_compared(
     bound: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples = make_similar(400)
-    monkeypatch.setattr(near_texts, bound, value)
+    monkeypatch.setattr(cleaning, bound, value)
 
     found = count_near(examples, examples)
 

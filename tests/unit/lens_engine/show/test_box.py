@@ -8,8 +8,7 @@ import pytest
 from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.prompt.record import LabelWord
 from lens_engine.result import SelectionResult
-from lens_engine.show.documents import write_html
-from lens_engine.show.report import ResultView, Texts
+from lens_engine.show.report import ResultView, Texts, write_html
 from tests.unit.lens_cli.results import CONTENDERS, QUALITY, TESTED, make_answer, make_contender, make_result
 from tests.unit.lens_engine.show.reported import make_reported
 from tests.unit.lens_engine.show.test_verdict import make_untested

@@ -8,8 +8,7 @@ import pytest
 
 from lens_engine.classifier.quality import AnsweredShare
 from lens_engine.result import SelectionResult
-from lens_engine.show.documents import write_html
-from lens_engine.show.report import ResultView, Texts
+from lens_engine.show.report import ResultView, Texts, write_html
 from lens_engine.show.verdict import say_beside
 from tests.answered import make_answers
 from tests.unit.lens_cli.results import make_answer, make_result
@@ -152,7 +151,7 @@ def test_report_says_why_it_shows_no_answers() -> None:
 
 
 def test_cell_asks_the_page_for_its_rows() -> None:
-    from lens_engine.show.documents import make_environment
+    from lens_engine.show.report import make_environment
 
     template = make_environment().from_string('{% from "result.html" import section %}{{ section(one, 3, "/rows") }}')
     page = template.render(one=ResultView(make_reported()).confusion)

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from lens_cli.views.result import show_result
 from lens_engine.result import SelectionResult
-from lens_engine.show.documents import write_html
-from lens_engine.show.report import ResultView
+from lens_engine.show.report import ResultView, write_html
 from lens_engine.show.sentences import describe_retrieval
 from tests.formed import take_form
 from tests.unit.lens_cli.results import CLASSIFIER, make_result

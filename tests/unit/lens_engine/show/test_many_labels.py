@@ -5,8 +5,7 @@ import pytest
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import LabelBias, LabelEffect, SelectionResult, SupportExamples
-from lens_engine.show.documents import make_environment, write_html
-from lens_engine.show.report import ResultView, Texts
+from lens_engine.show.report import ResultView, Texts, make_environment, write_html
 from lens_engine.show.tables import MOST_LABELS
 from tests.answered import make_answers
 from tests.unit.lens_engine.show.reported import make_reported

@@ -10,9 +10,7 @@ from rich.console import Console
 from lens_cli.views.result import show_result
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.result import SelectionResult, Verdict
-from lens_engine.show.asked import RunRequest
-from lens_engine.show.documents import write_fragment, write_html
-from lens_engine.show.report import ResultView
+from lens_engine.show.report import ResultView, RunRequest, write_fragment, write_html
 from lens_engine.show.verdict import say_verdict
 from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
 from tests.unit.lens_engine.show.reported import make_reported

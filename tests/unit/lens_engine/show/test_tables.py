@@ -4,11 +4,15 @@ import numpy as np
 
 from lens_engine.classifier.quality import AnsweredShare, RowFigures, measure_figures
 from lens_engine.result import Wording
-from lens_engine.show.documents import write_fragment, write_html
-from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_contenders, tabulate_shares
-from lens_engine.show.report import ResultView
+from lens_engine.show.report import ResultView, write_fragment, write_html
 from lens_engine.show.table import Table
-from lens_engine.show.tables import tabulate_examples
+from lens_engine.show.tables import (
+    list_chosen,
+    tabulate_answered,
+    tabulate_contenders,
+    tabulate_examples,
+    tabulate_shares,
+)
 from tests.unit.lens_cli.results import (
     JUDGED,
     QUALITY,

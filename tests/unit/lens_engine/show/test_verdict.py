@@ -8,7 +8,7 @@ from lens_engine.classifier.quality import Accuracy
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import Chance, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.headline import kind_of, list_headlines
+from lens_engine.result.selection_result import kind_of, list_headlines
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers

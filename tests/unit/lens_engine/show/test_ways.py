@@ -7,7 +7,7 @@ import pytest
 from lens_cli.views.result import draw_ways
 from lens_engine.prompt.wording import show_percent
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.headline import is_tested
+from lens_engine.result.selection_result import is_tested
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.ways import list_ways
 from tests.formed import take_form

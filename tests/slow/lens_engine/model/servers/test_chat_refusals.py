@@ -12,14 +12,13 @@ from starlette.responses import JSONResponse, Response
 from lens_engine import SelectionResult, select_support_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import EndpointError
-from lens_engine.evaluation.answers import Answers
-from lens_engine.evaluation.batches import NO_ANSWER, predict_rows
+from lens_engine.evaluation.batches import NO_ANSWER, Answers, predict_rows
 from lens_engine.files import TextRow
 from lens_engine.metering.progress import SilentListener
 from lens_engine.model.limits import REFUSED, find_rows
 from lens_engine.model.servers.address import AnswerKind, Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.result.of_prompt import classifier_of_prompt
+from lens_engine.model.servers.scorer import open_endpoint
+from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.state import MemoryCheckpointStore
 from lens_engine.types import Example, StopReason

@@ -12,8 +12,7 @@ import pytest
 from lens_engine.errors import EndpointError, InvalidVerbalizer
 from lens_engine.model.limits import find_floors
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from lens_engine.prompt.chat import ChatTask, lift_system, read_turns
 from lens_engine.prompt.template import Task
 from lens_engine.types import Example

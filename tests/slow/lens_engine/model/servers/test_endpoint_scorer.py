@@ -14,7 +14,7 @@ import pytest
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer, PromptTooLong
 from lens_engine.model.base import Block
-from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import interrupted_by
 from lens_engine.model.servers import scorer as endpoint_scorer
 from tests.endpoints.double import Double, HashBehind
 from tests.unit.lens_engine.model.servers.conftest import Connect

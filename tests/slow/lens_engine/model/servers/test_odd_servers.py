@@ -19,10 +19,10 @@ from lens_engine.metering.limits import Stopped
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.metering.progress import SilentListener
-from lens_engine.model.interruption import interrupted_by
+from lens_engine.model.limits import interrupted_by
 from lens_engine.model.servers import transport
 from lens_engine.model.servers.address import Endpoint, EndpointKind
-from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.model.servers.scorer import open_endpoint
 from lens_engine.model.servers.transport import Transport
 from lens_engine.model.spending import Spending, TokenPrices
 from lens_engine.prompt.template import Task

@@ -9,7 +9,7 @@ import pytest
 from lens_engine.model.base import Block
 from lens_engine.model.limits import find_floors
 from lens_engine.model.servers.address import Endpoint, EndpointKind
-from lens_engine.model.servers.open_endpoint import open_endpoint
+from lens_engine.model.servers.scorer import open_endpoint
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.chat import lift_system, read_turns
 from lens_engine.prompt.template import Task

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from lens_engine.model.spending import TokenPrices
 from lens_engine.opening import open_model
 from lens_engine.prompt.template import Task

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lens_engine.model.servers.address import Endpoint
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
 
 Connect = Callable[..., EndpointScorer]

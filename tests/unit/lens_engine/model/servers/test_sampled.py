@@ -19,8 +19,7 @@ from lens_engine.model.servers import scorer as endpoint_scorer
 from lens_engine.model.servers.address import Endpoint
 from lens_engine.model.servers.chat_answers import find_said
 from lens_engine.model.servers.conformance import CHECK_QUESTIONS
-from lens_engine.model.servers.open_endpoint import open_endpoint
-from lens_engine.model.servers.scorer import EndpointScorer
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.template import Task
 from tests.endpoints.chat_double import MODEL, WORDS, ChatDouble, HashChat, Messages

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lens_engine.errors import BudgetSpent, InvalidConfig, InvalidVerbalizer
 from lens_engine.model.servers.address import KINDS, Endpoint, read_endpoints
 from lens_engine.model.servers.chat_answers import find_answers, list_probes
-from lens_engine.model.servers.open_endpoint import SERVER_KINDS
 from lens_engine.model.servers.refusal import clean_words, read_name
+from lens_engine.model.servers.scorer import SERVER_KINDS
 from lens_engine.model.spending import Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 from tests.endpoints.chat_double import MODEL
