@@ -15,14 +15,7 @@ from lens_engine.show.exports import FORMATS, FormatName, export_support_example
 from lens_engine.types import StopReason
 from tests.formed import take_form
 from tests.integration.conftest import Selections
-from tests.integration.samples import (
-    TASK,
-    make_answer,
-    make_classifier,
-    make_result,
-    pointers_of,
-    problem_of,
-)
+from tests.integration.samples import TASK, make_answer, make_classifier, make_result, pointers_of, problem_of
 
 Publish = Callable[[str], str]
 

@@ -76,11 +76,7 @@ NO_TEXTS = [_packed.getvalue(), gzip.compress(make_csv()), b"PAR1\x15\x04", b"AR
 
 
 @pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        *((path, "dataset") for path in ("/datasets", "/pages/datasets")),
-        ("/selections", "test"),
-    ],
+    ("path", "part"), [*((path, "dataset") for path in ("/datasets", "/pages/datasets")), ("/selections", "test")]
 )
 def test_small_file_that_is_no_text_is_left_to_the_reader(client: TestClient, path: str, part: str) -> None:
     client.app.state.reader.close()  # type: ignore[attr-defined]

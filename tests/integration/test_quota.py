@@ -15,13 +15,7 @@ from app.store.quota import count_stored, hold_quota
 from app.web.authentication import LOCAL_OWNER
 from tests.api_keys import headers_of
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import (
-    make_csv,
-    make_rows,
-    make_spec,
-    make_submission,
-    problem_of,
-)
+from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 from tests.integration.test_dataset_locks import wait_until_blocked
 from tests.integration.test_resume import put_checkpoint
 

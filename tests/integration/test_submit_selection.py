@@ -14,14 +14,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Dataset, Example, Job
 from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE
-from tests.integration.samples import (
-    SMALL_OPTIONS,
-    make_csv,
-    make_rows,
-    make_spec,
-    make_submission,
-    problem_of,
-)
+from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, make_submission, problem_of
 
 
 def post_files(client: TestClient, files: dict[str, bytes], spec: Any = None) -> Any:

@@ -22,11 +22,7 @@ from tests.endpoints.double import MODEL, Double, HashBehind, serving
 
 ROOT = Path(__file__).parents[3]
 SMALL = [
-    *(
-        "num_demonstrations=2",
-        "search.sets=4",
-        "classifier.fit_rows=12",
-    ),
+    *("num_demonstrations=2", "search.sets=4", "classifier.fit_rows=12"),
     *("classifier.kind=label_probabilities", "filtering.candidates=24", "filtering.keep=8"),
     *("filtering.rounds=2", "filtering.initial_score_size=2", "filtering.max_score_size=6", "search.beam_width=2"),
     *("search.children=2", "search.iterations=1", "search.first_permutations=4", "search.halvings=0"),

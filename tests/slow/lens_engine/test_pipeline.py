@@ -92,10 +92,7 @@ def quality_of(text: str) -> int:
     return int(text.split("quality")[1].split()[0])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}],
-)
+@pytest.mark.parametrize("options", [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}])
 def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
     result = select(**options)
 

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer, PromptTooLong
-from lens_engine.model.base import (
-    Block,
-    BlockScorer,
-    LabelScorer,
-    Prefix,
-    ScorerIdentity,
-)
+from lens_engine.model.base import Block, BlockScorer, LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.cluster.scorer import ScoringActor, Setup
 from lens_engine.model.labels import build_label_trie, end_label_words, find_begun
 from lens_engine.model.limits import check_floors, check_true_floors, find_floors, mark_floors

@@ -9,14 +9,7 @@ from lens_engine.show.figures import list_chosen, tabulate_answered, tabulate_co
 from lens_engine.show.report import ResultView
 from lens_engine.show.table import Table
 from lens_engine.show.tables import tabulate_examples
-from tests.unit.lens_cli.results import (
-    JUDGED,
-    QUALITY,
-    make_answer,
-    make_contender,
-    make_result,
-    make_tested,
-)
+from tests.unit.lens_cli.results import JUDGED, QUALITY, make_answer, make_contender, make_result, make_tested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:

@@ -28,11 +28,7 @@ from tests.endpoints.serving import serving
 from tests.slow.lens_engine.model.servers.test_chat_server import TASK, TEXTS, asking, fit, score
 
 CONFIG = SelectionConfig.model_validate(
-    {
-        "num_demonstrations": 2,
-        "rows": {"search": 0, "judging": 40},
-        "search": {"sets": 4, "forms": ["fixed"]},
-    }
+    {"num_demonstrations": 2, "rows": {"search": 0, "judging": 40}, "search": {"sets": 4, "forms": ["fixed"]}}
 )
 
 
