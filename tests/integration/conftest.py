@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from redis import Redis
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.testclient import TestClient
 
@@ -57,6 +57,28 @@ def run_sql(database: Database, statement: str, **values: object) -> Any:
     with database.session_scope() as session:
         answer = session.execute(text(statement), values)
         return answer.scalar() if answer.returns_rows else None
+
+
+@contextmanager
+def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """The statements within the block, with their parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        found.append((statement, values))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def write_revision(settings: Settings, revision: str) -> None:
+    """Make the schema one of this revision."""
+    database = create_database(settings, pool_size=1)
+    run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
+    database.dispose()
 
 
 @pytest.fixture

@@ -27,16 +27,8 @@ from lens_engine.types import Example, HeadlineKind, Phase, StopReason
 from tests.answered import make_answers
 
 SCENES = (
-    "at dawn",
-    "by night",
-    "in spring",
-    "on the hill",
-    "near home",
-    "at sea",
-    "in town",
-    "on tour",
-    "in May",
-    "alone",
+    *("at dawn", "by night", "in spring", "on the hill", "near home"),
+    *("at sea", "in town", "on tour", "in May", "alone"),
 )
 PRAISE, BLAME = ("a warm film", "a fine cast", "sharp and tender"), ("a dull film", "a flat joke", "loud and empty")
 TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))

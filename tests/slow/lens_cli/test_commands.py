@@ -17,19 +17,8 @@ from tests.e2e.lens_command import run
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    "suggest",
-    "select",
-    "classify",
-    "label-next",
-    "evaluate",
-    "report",
-    "export",
-    "demo",
-    "up",
-    "serve",
-    "worker",
-    "migrate",
-    "keys",
+    *("suggest", "select", "classify", "label-next", "evaluate", "report", "export"),
+    *("demo", "up", "serve", "worker", "migrate", "keys"),
 )
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
