@@ -142,17 +142,3 @@ def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path,
     with predicted.open(newline="") as file:
         labels = [row["label"] for row in csv.DictReader(file)]
     assert labels == list(Classifier.load(classifier).predict(list(texts.values()), scorer).labels)
-
-
-def test_estimate_shows_what_the_run_then_spends_and_runs_nothing(
-    finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
-) -> None:
-    output, checkpoint = tmp_path / "result.json", tmp_path / "run.checkpoint"
-    done = run(command(reviews, model, "--estimate", "--output", str(output), "--checkpoint", str(checkpoint)))
-
-    assert done.returncode == 0, done.stderr
-    lines = {words[0]: words[1:] for line in done.stdout.splitlines() if (words := line.split())}
-    assert {"filter", "search", "judge", "total"} <= lines.keys()
-    spent, planned = read_result(finished[1]).cost.pairs, int(lines["total"][0].replace(",", ""))
-    assert planned / 2 < spent <= planned  # in so small a search, children repeat
-    assert list(tmp_path.iterdir()) == []

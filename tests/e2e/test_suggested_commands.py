@@ -55,6 +55,7 @@ def test_pasted_command_runs_with_the_rows_and_the_cost_that_were_shown(model: P
     rows = ["labelled", "search", "judging"]
     assert figures_of(suggested.stdout, rows) == figures_of(estimated.stdout, rows)
     assert figures_of(suggested.stdout, ["tokens"])[0] in estimated.stdout
+    assert not (folder / "result.json").exists(), "an estimate writes nothing"
 
     done = run([*words, *SMALL])
     assert done.returncode == 0, done.stderr
