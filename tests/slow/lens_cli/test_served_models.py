@@ -122,17 +122,6 @@ def test_classification_ends_at_its_limit_and_goes_on(
     assert 0 < len(asked) == len(set(asked))
 
 
-def test_estimate_says_requests_tokens_money_and_time(double: Double, train: Path, priced: list[str]) -> None:
-    shown = lens(*select(train, priced, "--estimate", "--max-cost", "0.5"))
-    assert "tokens sent" in shown
-    assert "The budget ends the run at 0.5000 USD (budget.max_cost)" in shown
-    assert "The speed was measured on a small sample, which took" in shown
-    double.prompts.clear()
-    lens(*select(train, priced, "--estimate"))
-    counted = [prompt for prompt in double.prompts if b"Question:" not in bytes(prompt[1:])]
-    assert len(counted) == len(set(counted))
-
-
 def start(*words: str) -> subprocess.Popen[str]:
     code = (
         "import sys, lens_cli\n"
