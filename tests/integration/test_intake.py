@@ -100,7 +100,7 @@ def test_small_file_that_is_no_text_is_left_to_the_reader(client: TestClient, pa
 
 
 def fill_memory(*_: object) -> int:
-    return len(bytearray(2 * reader._MOST_BYTES))
+    return len(bytes(2 * reader._MOST_BYTES))
 
 
 def fill_memory_of_a_library(*_: object) -> None:
