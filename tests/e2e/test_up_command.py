@@ -69,14 +69,14 @@ def test_up_starts_a_worker_and_what_answers_again_and_ends_with_a_store(up: sub
     until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
     answers = int(find_child(up, "lens_cli serve").environ()["LENS_ANSWERS_ADDRESSES"].rpartition(":")[2])
     until(lambda: status_at(answers, "/healthz") == 200, "the process that answers at once is up", seconds=90)
-    worker.kill()
-    said = wait_for_line(up, "The worker ")
-    assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
-    assert find_child(up, "-m worker").pid != worker.pid
     find_child(up, "-m worker.answering").kill()
     assert "was killed by SIGKILL" in wait_for_line(up, "The answering process ")
     until(lambda: status_at(answers, "/healthz") == 200, "it answers again", seconds=90)
     assert httpx.get(f"{url}/readyz").status_code == 200
+    worker.kill()
+    said = wait_for_line(up, "The worker ")
+    assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
+    assert find_child(up, "-m worker").pid != worker.pid
     assert redis.is_running()
 
     children = children_of(up)

