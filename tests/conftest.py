@@ -87,6 +87,14 @@ def _signals() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _embedder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A small embedder is the one of the operator: the bundled one takes some 15 ms for each row of each run."""
+    from tests.unit.lens_engine.prompt.folders import write_letters
+
+    os.environ["LENS_EMBEDDINGS"] = str(write_letters(tmp_path_factory.mktemp("embedder") / "letters"))
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServers]":
     from lens_cli.service.embedded import embedded_servers

@@ -10,14 +10,9 @@ import pytest
 from selenium import webdriver
 
 _FLAGS = (
-    "--headless=new",
-    "--disable-gpu",
+    *("--headless=new", "--disable-gpu", "--no-first-run", "--disable-sync", "--force-color-profile=srgb"),
+    *("--disable-background-networking", "--disable-component-update"),
     "--disable-dev-shm-usage",  # /dev/shm of a container is small
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--force-color-profile=srgb",
 )
 
 

@@ -54,7 +54,7 @@ def settings_of(folder: Path) -> dict[str, object]:
         "require_keys": True,
         "max_selections": None,
         "allow_testing_models": True,
-        "allowed_models": {TABLE_MODEL: "testing:tests.chaos.scorers:unhurried", BUNDLED: BUNDLED_MODEL},
+        "allowed_models": {TABLE_MODEL: "testing:tests.e2e.scorers:unhurried", BUNDLED: BUNDLED_MODEL},
         "default_model": TABLE_MODEL,
         "device": "cpu",
         "dtype": "float32",

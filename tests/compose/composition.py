@@ -19,3 +19,10 @@ def read_yaml(name: str) -> dict[str, Any]:
     # A SafeLoader in all but name.
     document: dict[str, Any] = yaml.load((ROOT / name).read_text("utf-8"), ComposeLoader)
     return document
+
+
+def commands_of(title: str) -> str:
+    """The block of shell commands of docs/operations.md that begins with this comment."""
+    blocks = (ROOT / "docs" / "operations.md").read_text("utf-8").split("```")
+    (found,) = (block for block in blocks if block.startswith(f"bash\n# {title}"))
+    return found.removeprefix("bash\n")

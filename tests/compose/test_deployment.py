@@ -9,9 +9,9 @@ import pytest
 from app.errors import TITLES
 from app.store.tables import Status
 from app.web.openapi import Problem
+from tests.compose.composition import commands_of
 from tests.compose.conftest import make_key
 from tests.compose.deployment import ENDPOINTS, UP_SECONDS, Deployment
-from tests.compose.operations import commands_of
 from tests.e2e.scorers import HELD
 from tests.e2e.stack import make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH

@@ -27,6 +27,11 @@ def held() -> TableScorer:
     return TableScorer(before_call=wait, name=HELD)
 
 
+def unhurried() -> TableScorer:
+    """Answers slowly, so that the faults of chaos find runs in every phase: a run has some 20 calls."""
+    return TableScorer(before_call=lambda _call: time.sleep(0.06))
+
+
 def broken() -> NoReturn:
     """Cannot be loaded on this machine."""
     raise UnreadableModel("model 'broken' cannot be loaded: model.safetensors is damaged or cut off; download it again")

@@ -1,60 +1,61 @@
-"""A cancel ends a selection within seconds and keeps its best, in whatever phase it is."""
+"""A cancel ends a selection within seconds, in a step that takes long; a health check sees whether a worker lives."""
 
+import os
+import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
-import pytest
+from rq import Worker as RqWorker
 
 from app.store.tables import Status
-from tests.e2e.processes import Worker, is_gone
+from tests.e2e.processes import is_gone
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 SECONDS = 10.0
-DRAIN_SECONDS = 10
+LONG_AGO = (0, 0)
 
 
-@contextmanager
-def cancelling(lens: Stack, selection_id: str) -> Iterator[None]:
-    """Cancel; then the block may do harm; then the selection must have ended in time."""
-    asked = time.monotonic()
-    lens.cancel(selection_id)
-    yield
-    lens.wait_until_done(selection_id)
-    assert time.monotonic() - asked < SECONDS
+def is_fresh(path: Path) -> bool:
+    return path.exists() and path.stat().st_mtime > LONG_AGO[1]
 
 
-def assert_best_is_kept(lens: Stack, selection_id: str) -> None:
-    selection = lens.get(selection_id)
-    assert selection["status"] == Status.CANCELLED
-    assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
-    result: dict[str, Any] = lens.client.get(f"/selections/{selection_id}/result").json()
-    assert len(result["support_examples"][0]["examples"]) == 2
-    lens.check_invariants()
-
-
-@pytest.fixture
-def searching(lens: Stack) -> tuple[Worker, str]:
-    """A run that is held up in the search, and heeds nothing."""
+def test_cancel_in_a_step_that_takes_long_keeps_the_best_and_the_worker(lens: Stack, tmp_path: Path) -> None:
+    """The worker touches its file at its start and with each job, and ends at once if asked to while it waits."""
+    path = tmp_path / "health"
     lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
+    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(path))
+    until(lambda: is_fresh(path), "the worker touches its file")
     selection_id = lens.submit()
     lens.wait_for_checkpoint(selection_id)
-    return worker, selection_id
+    horse, asked = worker.wait_for_horse(), time.monotonic()
 
+    lens.cancel(selection_id)
+    selection = lens.wait_until_done(selection_id)
 
-def test_in_a_step_that_takes_long(lens: Stack, searching: tuple[Worker, str]) -> None:
-    worker, selection_id = searching
-    horse = worker.wait_for_horse()
-
-    with cancelling(lens, selection_id):
-        pass
-
+    assert time.monotonic() - asked < SECONDS
     until(lambda: is_gone(horse), "the work-horse ends itself", seconds=5)
-    assert_best_is_kept(lens, selection_id)
+    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, True)
+    assert selection["stop_reason"] == "cancelled"
+    result = lens.client.get(f"/selections/{selection_id}/result").json()
+    assert len(result["support_examples"][0]["examples"]) == 2
+    lens.check_invariants()
     lens.let_go()
+    os.utime(path, LONG_AGO)
     assert lens.wait_until_done(lens.submit())["status"] == Status.SUCCEEDED
-    assert worker.exit_status is None
+    until(lambda: is_fresh(path), "a job touches the file")
+    until(lambda: [one.get_state() for one in RqWorker.all(connection=lens.redis)] == ["idle"], "the worker waits")
+    worker.send(signal.SIGTERM)
+    assert worker.wait(20) == 0
+
+
+def test_worker_that_does_not_start_leaves_no_file(lens: Stack, tmp_path: Path) -> None:
+    path = tmp_path / "health"
+    path.touch()  # of the process before
+
+    models = '{"held": "testing:tests.e2e.scorers:held", "ours": "/nowhere"}'
+    worker = lens.start_worker(LENS_WORKER_HEALTH_FILE=str(path), LENS_ALLOWED_MODELS=models)
+
+    assert worker.wait(60) == 2, worker.log()
+    assert not path.exists()

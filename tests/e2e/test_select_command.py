@@ -90,20 +90,6 @@ def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) 
     assert result.with_digest().digest == result.digest
 
 
-def test_second_run_finds_its_scores_in_the_pair_cache(
-    finished: tuple[str, Path], reviews: Path, model: Path, cache_folder: Path, tmp_path: Path
-) -> None:
-    first, output = read_result(finished[1]), tmp_path / "result.json"
-    assert (cache_folder / "pairs.sqlite3").is_file()
-    asked_for_states = sum(one.fit_rows for one in first.tested if one.name == "states")
-    assert asked_for_states
-    for more, found in (([], first.cost.pairs - asked_for_states), (["--no-pair-cache"], 0)):
-        done = run(command(reviews, model, *more, "--output", str(output)))
-        assert ("from the pair cache" in done.stdout) == bool(found), done.stderr
-        assert read_result(output).cost.pairs_from_cache == found
-        assert read_result(output).digest == first.digest
-
-
 def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
 ) -> None:
@@ -122,12 +108,14 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     assert read_result(output).digest == read_result(finished[1]).digest
 
 
+@pytest.mark.usefixtures("finished")
 def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:
     classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
     report = tmp_path / "report.html"
     files = ("--output", str(output), "--classifier", str(classifier), "--report", str(report))
     done = run(command(reviews, model, *files))
     assert done.returncode == 0, done.stderr
+    assert "from the pair cache" in done.stdout, "the run before scored all of this"
     texts = {example.row: example.text for example in read_examples(reviews)}
     again = report.with_name("again.html")
     write_report(again, read_result(output), reviews.name, report.stat().st_mtime, Texts(texts, texts))

@@ -63,36 +63,20 @@ def check_stop(up: subprocess.Popen[str], children: list[psutil.Process]) -> Non
     assert all(is_gone(child) for child in children)
 
 
-def test_up_offers_the_model_that_it_is_given_until_its_terminal_is_closed(data_dir: Path, tmp_path: Path) -> None:
-    folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
-    with start_up(data_dir, "--model", str(folder)) as up:
-        try:
-            url = wait_for_address(up)
-            models = httpx.get(f"{url}/models").json()["items"]
-            children = psutil.Process(up.pid).children()  # not theirs: a worker looks at its device in a child
-            of_children = [child.environ().get("LENS_ALLOWED_MODELS") for child in children]
-            up.send_signal(signal.SIGHUP)
-            check_stop(up, children)
-        finally:
-            up.kill()
-    assert models == [{"name": "our-model", "is_default": True}]
-    assert of_children.count(json.dumps({"our-model": str(folder)})) == 3  # API, worker, answers
-
-
 def test_up_starts_a_worker_and_what_answers_again_and_ends_with_a_store(up: subprocess.Popen[str]) -> None:
     url = wait_for_address(up)
     redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
     until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
     answers = int(find_child(up, "lens_cli serve").environ()["LENS_ANSWERS_ADDRESSES"].rpartition(":")[2])
     until(lambda: status_at(answers, "/healthz") == 200, "the process that answers at once is up", seconds=90)
-    worker.kill()
-    said = wait_for_line(up, "The worker ")
-    assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
-    assert find_child(up, "-m worker").pid != worker.pid
     find_child(up, "-m worker.answering").kill()
     assert "was killed by SIGKILL" in wait_for_line(up, "The answering process ")
     until(lambda: status_at(answers, "/healthz") == 200, "it answers again", seconds=90)
     assert httpx.get(f"{url}/readyz").status_code == 200
+    worker.kill()
+    said = wait_for_line(up, "The worker ")
+    assert "was killed by SIGKILL, usually by the system, because memory ran out. It starts again in 1 s." in said
+    assert find_child(up, "-m worker").pid != worker.pid
     assert redis.is_running()
 
     children = children_of(up)
@@ -111,16 +95,26 @@ if "serve" in sys.orig_argv:
 
 
 def test_up_starts_an_api_again_that_answers_no_more(data_dir: Path, tmp_path: Path) -> None:
+    """And offers the model that it is given, until its terminal is closed."""
     (tmp_path / "sitecustomize.py").write_text(HANG)
-    with start_up(data_dir, PYTHONPATH=f"{tmp_path}:{ROOT}", LENS_SILENT_SECONDS="2") as up:
+    folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "LENS_SILENT_SECONDS": "2"}
+    with start_up(data_dir, "--model", str(folder), **environment) as up:
         try:
             url, silent = wait_for_address(up), find_child(up, "lens_cli serve")
             silent.send_signal(signal.SIGUSR2)
             wait_for_line(up, "The API ended with exit code 1")
             assert find_child(up, "lens_cli serve").pid != silent.pid
             until(lambda: status_at(int(url.rpartition(":")[2]), "/readyz") == 200, "the next API answers")
+            models = httpx.get(f"{url}/models").json()["items"]
+            children = psutil.Process(up.pid).children()  # not theirs: a worker looks at its device in a child
+            of_children = [child.environ().get("LENS_ALLOWED_MODELS") for child in children]
+            up.send_signal(signal.SIGHUP)
+            check_stop(up, children)
         finally:
             up.kill()
+    assert models == [{"name": "our-model", "is_default": True}]
+    assert of_children.count(json.dumps({"our-model": str(folder)})) == 3  # API, worker, answers
 
 
 def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:

@@ -42,7 +42,7 @@ class HashBehind:
     """A model whose log-probabilities are a hash of the prompt, in (-8, 0); a token is a byte. It needs no torch."""
 
     def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
-        return np.array([[_hash_log_prob(prompt, token) for token in wanted] for prompt in prompts])
+        return np.array([_hash_log_probs(prompt, wanted) for prompt in prompts])
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         return [*((0,) if special else ()), *text.encode()]
@@ -51,12 +51,16 @@ class HashBehind:
         """What a scorer should say."""
         before = [0, *"".join((*prefix, query)).encode()]
         tokens = span.encode()
-        return sum(_hash_log_prob([*before, *tokens[:at]], token) for at, token in enumerate(tokens))
+        return sum(_hash_log_probs([*before, *tokens[:at]], [token])[0] for at, token in enumerate(tokens))
 
 
-def _hash_log_prob(prompt: Sequence[int], token: int) -> float:
-    digest = hashlib.blake2b(json.dumps([*prompt, token]).encode(), digest_size=2).digest()
-    return -(int.from_bytes(digest, "big") % 511 + 1) / 64
+def _hash_log_probs(prompt: Sequence[int], wanted: Sequence[int]) -> list[float]:
+    begun, found = hashlib.blake2b(f"[{''.join(f'{token}, ' for token in prompt)}".encode(), digest_size=2), []
+    for token in wanted:
+        one = begun.copy()
+        one.update(b"%d]" % token)
+        found.append(-(int.from_bytes(one.digest(), "big") % 511 + 1) / 64)
+    return found
 
 
 class ModelBehind:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from redis import Redis
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.main import close_app, create_app
+from app.selections.reader import Reader
 from app.settings import Settings
 from app.store.database import Database, create_database
 from app.store.queue import JobQueue
@@ -59,6 +60,28 @@ def run_sql(database: Database, statement: str, **values: object) -> Any:
         return answer.scalar() if answer.returns_rows else None
 
 
+@contextmanager
+def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """The statements within the block, with their parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        found.append((statement, values))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def write_revision(settings: Settings, revision: str) -> None:
+    """Make the schema one of this revision."""
+    database = create_database(settings, pool_size=1)
+    run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
+    database.dispose()
+
+
 @pytest.fixture
 def queue(settings: Settings) -> Iterator[JobQueue]:
     made = JobQueue(settings)
@@ -85,13 +108,33 @@ def share_routes(app: FastAPI) -> None:
             app.router.routes[place] = route
 
 
+class LentReader:
+    """Leaves the process to the next app: it imports for seconds."""
+
+    def __init__(self, kept: Reader) -> None:
+        self.run = kept.run
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="package")
+def kept_reader(migrated: Settings) -> Iterator[Reader | None]:
+    """For all apps with the usual settings; None for tests of the reader, whose apps start their own."""
+    made = Reader(migrated)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
+def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[Callable[..., TestClient]]:
     """Clients of apps that do not sweep; settings may be changed."""
     made: list[TestClient] = []
 
     def make(**changes: Any) -> TestClient:
         app = create_app(Settings.model_validate({**settings.model_dump(), **changes}))
+        if kept_reader is not None and not changes:
+            app.state.reader = LentReader(kept_reader)
         share_routes(app)
         client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
         made.append(client)

@@ -27,16 +27,8 @@ from lens_engine.types import Example, HeadlineKind, Phase, StopReason
 from tests.answered import make_answers
 
 SCENES = (
-    "at dawn",
-    "by night",
-    "in spring",
-    "on the hill",
-    "near home",
-    "at sea",
-    "in town",
-    "on tour",
-    "in May",
-    "alone",
+    *("at dawn", "by night", "in spring", "on the hill", "near home"),
+    *("at sea", "in town", "on tour", "in May", "alone"),
 )
 PRAISE, BLAME = ("a warm film", "a fine cast", "sharp and tender"), ("a dull film", "a flat joke", "loud and empty")
 TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
@@ -52,10 +44,7 @@ PROGRESS = Progress(
     eta_seconds=610.0,
     expected_accuracy=None,
 )
-SMALL_OPTIONS: dict[str, Any] = {
-    "num_demonstrations": 2,
-    "search": {"sets": 4},
-}
+SMALL_OPTIONS: dict[str, Any] = {"num_demonstrations": 2, "search": {"sets": 4}}
 
 
 def make_rows() -> list[dict[str, str]]:
@@ -189,10 +178,7 @@ def make_result(
     first: HeadlineKind = "prompt" if kind != "bag_of_words" or not has_classifier else "words"
     return SelectionResult(
         task=TaskRecord.of(TASK),
-        support_examples=(
-            make_answer("prompt", "lens", 3, 0),
-            make_answer("probabilities", "random", 4, 1),
-        ),
+        support_examples=(make_answer("prompt", "lens", 3, 0), make_answer("probabilities", "random", 4, 1)),
         first=first,
         contenders=(),
         classifier=made if has_classifier else None,
@@ -204,13 +190,7 @@ def make_result(
         answers=make_answers(),
         truncated_prompts=0,
         counts=RowCounts(
-            labelled=60,
-            search=0,
-            judging=60,
-            test=0,
-            duplicates_dropped=0,
-            conflicting_texts=0,
-            leaked_from_test=0,
+            labelled=60, search=0, judging=60, test=0, duplicates_dropped=0, conflicting_texts=0, leaked_from_test=0
         ),
         cost=Spending(pairs=100, tokens=1000, seconds=1.5, permutations_judged=12),
         provenance=Provenance(

@@ -2,27 +2,18 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from starlette.testclient import TestClient
 
-from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import USES, FormKind, Use
 from lens_engine.result import SupportExamples
 from lens_engine.show.exports import FORMATS, FormatName, export_support_examples
 from lens_engine.types import StopReason
 from tests.formed import take_form
 from tests.integration.conftest import Selections
-from tests.integration.samples import (
-    TASK,
-    make_answer,
-    make_classifier,
-    make_result,
-    pointers_of,
-    problem_of,
-)
+from tests.integration.samples import TASK, make_answer, make_result, pointers_of, problem_of
 
 Publish = Callable[[str], str]
 
@@ -92,17 +83,6 @@ def test_figures_of_test_rows_come_before_an_estimate(
     path = publish(selections.succeeded(make_result().model_copy(update={"support_examples": answers})))
     for shown in (client.get(f"{path}/support-examples"), client.post(f"{path}/render", json={"input": "b"})):
         assert shown.json()["expected"] == {"accuracy": 0.9, "ci95": [0.8, 0.95], "n": 60, "basis": "test"}
-
-
-def test_saved_classifier_is_the_one_that_was_made(
-    client: TestClient, selections: Selections, publish: Publish, tmp_path: Path
-) -> None:
-    saved, made = tmp_path / "classifier.json", make_classifier()
-    saved.write_bytes(client.get(f"{publish(selections.succeeded())}/classifier").content)
-    loaded = Classifier.load(saved)
-    assert loaded == made
-    assert loaded.model_dump_json() == made.model_dump_json()
-    assert loaded.labels == ("positive", "negative")
 
 
 def test_result_without_classifier_has_its_best_prompt_only(

@@ -159,12 +159,6 @@ def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, 
     assert 490 < float(left or 0) <= 500
 
 
-def test_renewal_tells_that_the_owner_wants_it_stopped(selections: Selections, database: Database) -> None:
-    claim = selections.cancelling()
-    with database.session_scope() as session:
-        assert claims.renew_lease(session, claim, 60) is Lease.CANCEL_REQUESTED
-
-
 def test_newest_checkpoint_replaces_the_one_before(selections: Selections, database: Database) -> None:
     claim = selections.running()
     later = Checkpoint("fingerprint", Phase.SEARCH, 3, "float32", {"beam": [[1]]})
@@ -176,16 +170,6 @@ def test_newest_checkpoint_replaces_the_one_before(selections: Selections, datab
         assert data is not None
         assert Checkpoint.from_bytes(data) == later
         assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1
-
-
-def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        endings.requeue(session, claim)
-    successor = selections.claim(claim.job_id)
-    with database.session_scope() as session:
-        assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
 
 
 @pytest.mark.parametrize("ending", ["finish", "fail", "drop"])

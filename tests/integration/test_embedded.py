@@ -63,6 +63,7 @@ def read(servers: EmbeddedServers) -> tuple[str, str]:
 
 
 def test_durable_servers_keep_their_data_and_get_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a process that names another one is no obstacle to the next start."""
     monkeypatch.setenv("KEY_OF_AN_ENDPOINT", "secret")
     with embedded_servers(tmp_path) as servers, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
         store(servers, "for good")
@@ -71,6 +72,9 @@ def test_durable_servers_keep_their_data_and_get_no_secret(tmp_path: Path, monke
         assert redis.config_get("port") == {"port": "0"}
         environment = psutil.Process(servers.children[0].pid).environ()  # Redis overwrites its own
         assert environment.keys() & {"PATH", "KEY_OF_AN_ENDPOINT"} == {"PATH"}
+        pid_file = tmp_path / "postgres" / "postmaster.pid"
+        _, _, rest = pid_file.read_text().partition("\n")
+    pid_file.write_text(f"{os.getpid()}\n{rest}")
     with embedded_servers(tmp_path) as servers:
         assert read(servers) == ("for good", "for good")
 
@@ -138,16 +142,6 @@ def test_child_does_not_inherit_ignored_signals(tmp_path: Path) -> None:
     assert child.read_log_tail() == "False False False"
 
 
-def test_pid_file_that_names_another_process_is_no_obstacle(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path) as servers:
-        store(servers, "kept")
-        old = (tmp_path / "postgres" / "postmaster.pid").read_text()
-    rest = old.partition("\n")[2]
-    (tmp_path / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n{rest}")
-    with embedded_servers(tmp_path) as servers:
-        assert read(servers) == ("kept", "kept")
-
-
 def test_initialisation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / "postgres.new" / "base").mkdir(parents=True)
     (tmp_path / "postgres.new" / "PG_VERSION").write_text("18\n")
@@ -155,18 +149,13 @@ def test_initialisation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
         store(servers, "whole")
 
 
-def test_server_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
+def test_server_that_dies_is_named_with_its_log_and_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     with embedded_servers(tmp_path, durable=False) as servers:
         postgres, _ = servers.children
         os.kill(postgres.pid, signal.SIGQUIT)
         until(lambda: postgres.exit_status is not None, "Postgres is gone")
         with pytest.raises(ChildFailed, match=r"Postgres ended with exit code \d+; the end of its log:"):
             postgres.check_alive()
-
-
-def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path, durable=False):
-        pass
     (tmp_path / "postgres" / "postgresql.conf").write_text("nonsense = on\n")
     with pytest.raises(ChildFailed, match="nonsense"), embedded_servers(tmp_path, durable=False):
         pass

@@ -13,11 +13,10 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
-from app.store.database import create_database
 from app.store.schema import upgrade_schema
 from tests.api_keys import headers_of
 from tests.integration.asgi import call
-from tests.integration.conftest import run_sql
+from tests.integration.conftest import write_revision
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 from tests.outages import absent, frozen_backends
 
@@ -253,13 +252,6 @@ def test_not_ready_before_the_migration_of_this_release(
     client = make_client(database_url=empty_database.database_url)
     body = problem_of(client.get("/readyz"), 503, "unavailable")
     assert [error["pointer"] for error in body["errors"]] == ["/checks/migrations"]
-
-
-def write_revision(settings: Settings, revision: str) -> None:
-    """Make the schema one of this revision."""
-    database = create_database(settings, pool_size=1)
-    run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
-    database.dispose()
 
 
 def test_alive_and_not_ready_with_neither_store(make_client: Callable[..., TestClient], tmp_path: Path) -> None:

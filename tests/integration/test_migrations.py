@@ -16,7 +16,7 @@ from app.store.database import Database, create_database
 from app.store.schema import alembic_config, current_revision, own_revisions, upgrade_schema
 from lens_cli.application import main
 from lens_engine.types import Phase
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, run_sql, write_revision
 
 _ROOT = Path(__file__).parents[2]
 
@@ -55,9 +55,7 @@ def test_models_and_migrations_agree(empty_database: Settings) -> None:
 
 def test_schema_of_a_newer_release_is_refused(empty_database: Settings, migrate: Migrate) -> None:
     assert migrate()[0] == 0
-    database = create_database(empty_database, pool_size=1)
-    run_sql(database, "UPDATE alembic_version SET version_num = '9999'")
-    database.dispose()
+    write_revision(empty_database, "9999")
     code, errors = migrate()
     assert (code, "this release does not know revision 9999; it knows 0001" in errors) == (2, True), errors
     assert revision_of(empty_database) == "9999"
@@ -76,13 +74,8 @@ def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "status = 'done'",
-        "status = 'running'",
-        "status = 'failed'",
-        "lease_until = now()",
-        "phase = 'thinking'",
-        "stop_reason = 'bored'",
-        "error = '{}'",
+        *("status = 'done'", "status = 'running'", "status = 'failed'", "lease_until = now()"),
+        *("phase = 'thinking'", "stop_reason = 'bored'", "error = '{}'"),
     ],
 )
 def test_database_refuses_a_state_that_makes_no_sense(selections: Selections, database: Database, change: str) -> None:

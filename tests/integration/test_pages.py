@@ -1,13 +1,12 @@
 """Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
@@ -20,7 +19,7 @@ from lens_engine.show.report import join_percent
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 from tests.api_keys import headers_of
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, asked_of, run_sql
 from tests.integration.samples import PROGRESS, make_answer, make_csv, make_result, make_rows
 from tests.unit.lens_engine.show.reported import make_reported
 
@@ -57,21 +56,6 @@ def count_rows_read(engine: Engine, asked: list[tuple[str, Any]]) -> int:
 def _count(node: dict[str, Any]) -> int:
     own = node["Actual Rows"] + node.get("Rows Removed by Filter", 0) if "Relation Name" in node else 0
     return int(own * node["Actual Loops"]) + sum(map(_count, node.get("Plans", ())))
-
-
-@contextmanager
-def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
-    """The statements within the block, with their parameters."""
-    found: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
-        found.append((statement, values))
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 def test_list_of_many_reads_as_few_rows_as_a_short_one(

@@ -1,8 +1,6 @@
 """Prompts that find examples for each input: rendered as the library asks them, from a pool that no poll reads."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -162,27 +160,6 @@ def test_pool_goes_with_the_selection_and_stays_with_the_name(
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
     assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
     assert stored_by(database) < used
-
-
-def test_index_is_made_once_though_many_ask_at_once(
-    client: TestClient, selections: Selections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = f"/selections/{selections.succeeded(make_finding_result())}/render"
-    made, barrier = [], threading.Barrier(8)
-
-    def count(data: bytes) -> Pool:
-        made.append(data)
-        return unpack_pool(data)
-
-    monkeypatch.setattr("app.store.prompts.unpack_pool", count)
-
-    def ask(_: int) -> str:
-        barrier.wait(20)
-        return str(client.post(path, json={"input": TEXT}).json()["prompts"][0]["prompt"])
-
-    with ThreadPoolExecutor(8) as threads:
-        assert len(set(threads.map(ask, range(8)))) == 1
-    assert len(made) == 1
 
 
 @pytest.fixture

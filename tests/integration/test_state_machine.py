@@ -2,7 +2,6 @@
 
 import os
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +22,10 @@ from app.store.database import Database
 from app.store.queue import JobQueue
 from app.store.tables import TERMINAL, Event, Report, Status
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_result, make_submission
+from tests.integration.samples import make_result
 from tests.moves import can_move
 
-NUM_RACES = 100
+NUM_RACES = 40
 
 
 def history(database: Database, selection_id: str) -> list[Status]:
@@ -117,17 +116,3 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
         assert statuses[-1] in TERMINAL
         assert [status in TERMINAL for status in statuses].count(True) == 1
         assert runs[selection_id] == statuses.count(Status.RUNNING) <= 1
-
-
-def test_running_application_sweeps_by_itself(make_client: Callable[..., TestClient], database: Database) -> None:
-    with make_client(
-        sweep_interval_seconds=0.05, retry_backoff_seconds=0, lease_seconds=0.3, lease_renew_seconds=0.1
-    ) as client:
-        selection_id = client.post("/selections", json=make_submission()).json()["id"]
-        with database.session_scope() as session:
-            assert claims.claim_job(session, selection_id, -1) is not None
-        deadline = time.monotonic() + 20
-        while client.get(f"/selections/{selection_id}").json()["status"] != "queued":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert history(database, selection_id) == [Status.QUEUED, Status.RUNNING, Status.QUEUED]

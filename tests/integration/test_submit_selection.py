@@ -14,14 +14,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Dataset, Example, Job
 from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE
-from tests.integration.samples import (
-    SMALL_OPTIONS,
-    make_csv,
-    make_rows,
-    make_spec,
-    make_submission,
-    problem_of,
-)
+from tests.integration.samples import SMALL_OPTIONS, make_csv, make_rows, make_spec, make_submission, problem_of
 
 
 def post_files(client: TestClient, files: dict[str, bytes], spec: Any = None) -> Any:
@@ -180,37 +173,6 @@ def with_budget(**budget: float) -> dict[str, Any]:
 
 def test_example_of_the_documentation_is_accepted(client: TestClient) -> None:
     assert client.post("/selections", json=EXAMPLE_SUBMISSION).status_code == 202
-
-
-HARMLESS = [
-    {"text": "=cmd|'/c calc'!A0", "label": "positive"},
-    {"text": "\tx", "label": "negative"},
-    {"text": "NA", "label": "positive"},
-    {"text": " 01 ", "label": "negative"},
-    {"text": "{label} {{ {text!r}", "label": "positive"},
-    {"text": "\u202eright to left", "label": "negative"},
-]
-
-
-@pytest.mark.parametrize("is_file", [True, False])
-def test_odd_text_that_does_no_harm_is_stored_as_sent(client: TestClient, database: Database, is_file: bool) -> None:
-    rows = [*make_rows(), *HARMLESS]
-    file = "\n".join(map(json.dumps, rows)).encode()
-    inline = {"spec": make_spec(), "examples": rows}
-    response = post_files(client, {"dataset": file}) if is_file else client.post("/selections", json=inline)
-    assert response.status_code == 202, response.text
-    with database.session_scope() as session:
-        stored = session.execute(select(Example.text, Example.label).order_by(Example.row))
-        assert [{"text": text, "label": label} for text, label in stored] == rows
-
-
-@pytest.mark.parametrize("name", ["data.csv", "../../data.gz"])
-def test_content_and_not_the_name_decides_the_format(client: TestClient, database: Database, name: str) -> None:
-    file = "\n".join(map(json.dumps, make_rows())).encode()
-    parts = {"dataset": (name, file), "spec": ("spec.xlsx", json.dumps(make_spec()).encode())}
-    assert client.post("/selections", files=parts).status_code == 202
-    with database.session_scope() as session:
-        assert session.scalars(select(Dataset.format)).all() == ["jsonl"]
 
 
 def test_spec_too_large_to_be_sent_with_each_poll_is_refused(client: TestClient) -> None:

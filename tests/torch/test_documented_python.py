@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import lens_engine
 from lens_engine import Task, Template, Verbalizer
 from lens_engine.prompt.record import TaskRecord
 from lens_engine.types import Example
@@ -41,3 +42,8 @@ def test_python_of_the_api_gives_the_scores_of_the_labels(
     added = [biases[label] if use == "probabilities" else 0.0 for label in task.labels]
     assert list(shown) == list(task.labels)
     assert list(shown.values()) == pytest.approx((expected[0, 0] + added).tolist(), abs=1e-3)
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in lens_engine.__all__:
+        assert getattr(lens_engine, name) is not None, name

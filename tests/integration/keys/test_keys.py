@@ -93,29 +93,20 @@ def test_use_is_noted_once_a_minute(guarded: TestClient, database: Database) -> 
     assert last_use() == first
 
 
-def make_settings(client: TestClient) -> Settings:
-    settings: Settings = client.app.state.services.settings  # type: ignore[attr-defined]
-    return settings
-
-
-def test_outage_is_503(guarded: TestClient, database: Database) -> None:
-    key = service.create_key(database, "alice", "laptop").secret
-    with absent(make_settings(guarded)):
-        refused = guarded.post("/selections", json=make_submission(), headers=bearer(key))
-        problem_of(refused, 503, "unavailable")
-        assert refused.headers["retry-after"] == "5"
-    assert guarded.get("/models", headers=bearer(key)).status_code == 200
-    problem_of(guarded.get("/models", headers=bearer(NOWHERE)), 401, "unauthorized")
-
-
-def test_known_key_is_not_asked_for_again(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_known_key_is_not_asked_for_again_and_another_is_503_in_an_outage(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings
+) -> None:
     client = make_client(require_keys=True, key_cache_seconds=60)
-    key = service.create_key(database, "alice", "laptop").secret
+    key, new = (service.create_key(database, "alice", name).secret for name in ("laptop", "phone"))
     for presented, status in ((key, 200), (NOWHERE, 401)):
         assert client.get("/models", headers=bearer(presented)).status_code == status
-    with absent(make_settings(client)):
+    with absent(settings):
         for presented, status in ((key, 200), (NOWHERE, 401)):
             assert client.get("/models", headers=bearer(presented)).status_code == status
+        refused = client.post("/selections", json=make_submission(), headers=bearer(new))
+        problem_of(refused, 503, "unavailable")
+        assert refused.headers["retry-after"] == "5"
+    assert client.get("/models", headers=bearer(new)).status_code == 200
 
 
 @pytest.mark.parametrize(("owner", "name"), [("al ice", "x"), ("", "x"), ("alice", ""), ("alice", "x" * 101)])

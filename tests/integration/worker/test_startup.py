@@ -3,9 +3,8 @@
 import pytest
 
 from app.settings import Settings
-from app.store.database import create_database
 from app.store.schema import own_revisions, upgrade_schema
-from tests.integration.conftest import run_sql
+from tests.integration.conftest import write_revision
 from worker.__main__ import check_schema
 
 
@@ -20,9 +19,7 @@ def test_worker_starts_on_the_schema_of_a_newer_release(
     empty_database: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     upgrade_schema(empty_database)
-    database = create_database(empty_database, pool_size=1)
-    run_sql(database, "UPDATE alembic_version SET version_num = '9999'")
-    database.dispose()
+    write_revision(empty_database, "9999")
 
     check_schema(empty_database)
 

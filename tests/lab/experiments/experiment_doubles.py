@@ -72,8 +72,4 @@ class RandomEvidence:
 def make_cells(folder: Path, scorer: Any = None, **given: Any) -> Cells:
     """Cells over the same folder each time, as if the process had been started again."""
     usual = {"size": TINY, "fine_tune": RandomEvidence(), "say": lambda _: None, "find_dataset": make_dataset}
-    return Cells(
-        folder=folder,
-        open_scorer=lambda: scorer or TableScorer(),
-        **{**usual, **given},
-    )
+    return Cells(folder=folder, open_scorer=lambda: scorer or TableScorer(), **{**usual, **given})

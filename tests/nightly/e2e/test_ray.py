@@ -6,22 +6,31 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import torch
 
 from app.store.tables import Status
 from lens_cli.service.embedded.child import Child, ChildSpec
 from lens_engine import load_scorer
 from tests.e2e.processes import ROOT, Worker, is_gone
-from tests.e2e.stack import Stack
+from tests.e2e.stack import OPTIONS, Stack
 from tests.e2e.waiting import until
-from tests.nightly.e2e.test_language_model import LONG_SEARCH, one_thread
 from tests.ports import reserve_port
 
 pytest.importorskip("ray")
 
 NUM_CPUS = 3
+LONG_SEARCH: dict[str, Any] = {
+    **OPTIONS,
+    "num_demonstrations": 4,
+    "filtering": {**OPTIONS["filtering"], "keep": 12},
+    "search": {**OPTIONS["search"], "iterations": 60},
+}
+"""Long enough to be killed in the middle: an iteration takes a few hundredths of a second, and 12 examples have more
+permutations of four than 60 iterations try."""
 PATIENCE_SECONDS = 120
 """Each actor imports torch, and there may be fewer cores than actors."""
 
@@ -65,9 +74,14 @@ def selection_id(lens: Stack) -> str:
 
 
 def digest_of_one_device(lens: Stack, selection_id: str) -> str:
-    with one_thread():
+    """Of a run on one thread, as the workers compute: the number of threads may change the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
         scorer = load_scorer(str(lens.model_dir), device="cpu", dtype="float32", name="tiny")
         return lens.undisturbed_digest(selection_id, scorer)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_selection_that_loses_an_actor_ends_as_on_one_device(lens: Stack, cluster: Cluster, selection_id: str) -> None:

@@ -76,12 +76,7 @@ def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> str
 def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, environment: Mapping[str, str]) -> None:
     blocks = [block for block in read_blocks("bash") if "pip install" not in block and "lens up" not in block]
     shown = run(["bash", "-euo", "pipefail", "-c", "".join(blocks)], folder, environment)
-    for part in (
-        "lens select reviews.csv",
-        "prompt, no examples",
-        "counting words",
-        "always the most frequent label",
-    ):
+    for part in ("lens select reviews.csv", "prompt, no examples", "counting words", "always the most frequent label"):
         assert part in shown
     assert "<html" in (folder / "result.html").read_text("utf-8")
     assert len((folder / "predictions.csv").read_text("utf-8-sig").splitlines()) == 1 + 200

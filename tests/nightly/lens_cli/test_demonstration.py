@@ -19,7 +19,8 @@ README, LINE = Path(__file__).parents[3] / "README.md", r"^(\S.*?) {2,}(\d+) +\d
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str) -> None:
+def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LENS_EMBEDDINGS")  # the bundled embedder
     sources, config = Sources(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"), DEMO_SPEC["options"]
     run = SelectionRun.prepare(sources, TaskRequest(), resolve_config("quick", config))
     result = select_support_examples(run.problem, open_model(BUNDLED_MODEL, dtype=dtype).scorer, run.config)

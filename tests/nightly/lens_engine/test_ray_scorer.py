@@ -332,12 +332,7 @@ def test_what_the_machine_cannot_do_is_refused(
     ],
 )
 def test_actors_are_as_many_as_gpus_unless_their_number_is_given(
-    actors: int | None,
-    device: str,
-    variable: str,
-    place: Placement,
-    session: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    actors: int | None, device: str, variable: str, place: Placement, session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has = session.cluster_resources() | {"GPU": 3.0}
     monkeypatch.setattr(ray, "cluster_resources", lambda: has)

@@ -12,24 +12,12 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_engine import __version__
-from lens_engine.prompt.verbalizer import DEFAULT_TEMPLATE
 from tests.e2e.lens_command import run
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    "suggest",
-    "select",
-    "classify",
-    "label-next",
-    "evaluate",
-    "report",
-    "export",
-    "demo",
-    "up",
-    "serve",
-    "worker",
-    "migrate",
-    "keys",
+    *("suggest", "select", "classify", "label-next", "evaluate", "report", "export"),
+    *("demo", "up", "serve", "worker", "migrate", "keys"),
 )
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
@@ -116,17 +104,6 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
         "note: test: 2 blank rows were skipped and are not counted in row numbers",
     ]
     assert "note:" not in done.stdout
-
-
-def test_select_says_what_it_takes_by_default(reviews: Path) -> None:
-    done = lens("select", str(reviews), "--preset", "quick", "--model", "./none")
-    assert done.returncode == 2
-    assert "where: --model" in done.stderr
-    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
-    assert notes[:2] == [
-        f"note: no template was given; the default is taken: {DEFAULT_TEMPLATE!r}",
-        "note: no label words were given; each label is its own: 'negative', 'positive'",
-    ]
 
 
 @pytest.mark.parametrize("wrong", [("--text-column", "Body"), ("--model", "./nothing-here")])

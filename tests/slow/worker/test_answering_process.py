@@ -56,14 +56,20 @@ class Program:
         self.process.wait()
 
 
-@pytest.fixture
-def program() -> Iterator[Program]:
+@pytest.fixture(scope="module")
+def started() -> Iterator[Program]:
     made = Program()
     try:
-        made.wait()
         yield made
     finally:
         made.kill()
+
+
+@pytest.fixture
+def program(started: Program) -> Program:
+    """The one of all tests, which a test may have started again."""
+    started.wait()
+    return started
 
 
 @asynccontextmanager
@@ -120,18 +126,20 @@ def test_another_process_answers_for_one_that_is_away_and_bad_texts_cost_no_othe
 
 
 def test_who_has_not_the_token_or_sends_something_else_is_refused(program: Program) -> None:
+    subject = Subject.of(make_classifier(TableScorer(), "of this test"))
+
     async def ask_with_another_token() -> None:
         async with client_of(program.url, token="another-token-of-the-tests") as client:
             with pytest.raises(Unavailable, match="its log and that of the API say why"):
-                await client.ask(SUBJECT, ["text"])
+                await client.ask(subject, ["text"])
 
     asyncio.run(ask_with_another_token())
-    path, right = f"{program.url}/subjects/{SUBJECT.digest}", {"Authorization": f"Bearer {TOKEN}"}
-    assert httpx.put(path, content=SUBJECT.content).status_code == 401
+    path, right = f"{program.url}/subjects/{subject.digest}", {"Authorization": f"Bearer {TOKEN}"}
+    assert httpx.put(path, content=subject.content).status_code == 401
     other = make_classifier(TableScorer(), "b").model_dump_json()
     assert httpx.put(path, content=other, headers=right).json()["code"] == "invalid-request"
     assert httpx.post(f"{path}/answers", json={"texts": ["text"]}, headers=right).json()["code"] == "not-found"
-    assert httpx.put(path, content=SUBJECT.content, headers=right).status_code == 204
+    assert httpx.put(path, content=subject.content, headers=right).status_code == 204
     for texts in ([], ["text"] * 257, [7], None):
         refused = httpx.post(f"{path}/answers", json={"texts": texts}, headers=right)
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid-request")

@@ -27,19 +27,6 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
     assert (working, most) == (0, 2)
 
 
-def test_one_more_than_may_wait_is_refused() -> None:
-    admission = Admission(1, 1, "alice")
-    with admission.admit("alice"):
-        with (
-            admission.admit("alice"),
-            pytest.raises(Unavailable, match="repeat the request later"),
-            admission.admit("alice"),
-        ):
-            pass
-        with admission.admit("alice"):
-            pass
-
-
 def test_large_ones_have_one_place_and_small_ones_others() -> None:
     async def submit() -> None:
         admission = Admission(1, 4, "alice")

@@ -111,5 +111,6 @@ def test_file_of_a_folder_cannot_allow_testing_models_or_name_an_embedder(
     with pytest.raises(ValidationError, match="requires the variable LENS_ALLOW_TESTING_MODELS"):
         Settings()
     monkeypatch.setenv("LENS_ALLOW_TESTING_MODELS", "true")
+    monkeypatch.delenv("LENS_EMBEDDINGS")
     settings = Settings()
     assert (settings.allowed_models, settings.embeddings) == ({"x": "testing:os:getcwd"}, None)

@@ -23,11 +23,7 @@ TURNS = [(text, ("Billing", "{good} %}", "Delivery")[place % 3]) for place, text
 SOURCE = make_source(TURNS, TASK)
 SOURCES = pytest.mark.parametrize(
     "source",
-    [
-        SOURCE,
-        make_source(TURNS, INSTRUCTED),
-        make_source([], INSTRUCTED),
-    ],
+    [SOURCE, make_source(TURNS, INSTRUCTED), make_source([], INSTRUCTED)],
     ids=["plain", "instructed", "without examples"],
 )
 

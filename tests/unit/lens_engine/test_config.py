@@ -125,22 +125,6 @@ def test_configuration_survives_json_and_cannot_be_changed() -> None:
         config.seed = 3  # type: ignore[misc]
 
 
-def described(schema: dict[str, Any]) -> list[bool]:
-    groups = [schema, *schema.get("$defs", {}).values()]
-    return [
-        "description" in option or "$ref" in option
-        for group in groups
-        for option in group.get("properties", {}).values()
-    ]
-
-
-def test_every_option_says_what_it_is() -> None:
-    found = described(SelectionConfig.model_json_schema())
-
-    assert len(found) > 30
-    assert all(found)
-
-
 def test_dotted_names_are_options_of_their_groups() -> None:
     nested = resolve_config("quick", {"labels": {"join_spellings": False, "rare": "drop"}, "search": {"beam_width": 3}})
     dotted = {"labels.join_spellings": False, "search.beam_width": 3, "labels": {"rare": "drop"}}

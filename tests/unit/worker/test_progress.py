@@ -1,10 +1,12 @@
 import threading
+from dataclasses import replace
 
 import pytest
 
 from lens_engine.metering.progress import Progress
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase
+from tests.integration.samples import PROGRESS
 from worker.heartbeat import RunMonitor
 
 
@@ -17,18 +19,7 @@ class Clock:
 
 
 def progress(pairs: int, step: int = 1) -> Progress:
-    return Progress(
-        phase=Phase.FILTER,
-        step=step,
-        steps=4,
-        pairs_done=pairs,
-        pairs_total=100,
-        tokens_done=pairs * 10,
-        tokens_total=1000,
-        tokens_per_second=None,
-        eta_seconds=None,
-        expected_accuracy=None,
-    )
+    return replace(PROGRESS, pairs_done=pairs, step=step)
 
 
 def checkpoint(step: int) -> Checkpoint:

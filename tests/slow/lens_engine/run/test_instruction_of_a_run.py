@@ -19,10 +19,7 @@ from lens_engine.types import LabelLogProbs, States
 Make = Callable[..., Any]
 INSTRUCTION = "Is the weather positive or negative?"
 OPENING = f"{INSTRUCTION}\n"
-OPTIONS: dict[str, Any] = {
-    "classifier": {"kind": "auto", "fit_rows": 60},
-    "search": {"iterations": 2},
-}
+OPTIONS: dict[str, Any] = {"classifier": {"kind": "auto", "fit_rows": 60}, "search": {"iterations": 2}}
 
 
 class HearingScorer(StatesTableScorer):

@@ -13,11 +13,7 @@ from lens_engine.types import Example
 
 LABELS = ("refund", "refund status", "refund status change")
 ROWS = [Example(number, f"message {number}", LABELS[number % 3]) for number in range(120)]
-OPTIONS = {
-    "num_demonstrations": 3,
-    "search": {"sets": 4, "forms": ("fixed",)},
-    "classifier": {"kind": "bag_of_words"},
-}
+OPTIONS = {"num_demonstrations": 3, "search": {"sets": 4, "forms": ("fixed",)}, "classifier": {"kind": "bag_of_words"}}
 
 
 def log_prob(prefix: Prefix, query: str, span: str) -> float:

@@ -54,11 +54,7 @@ def problem() -> Problem:
 @pytest.fixture(scope="module")
 def config() -> SelectionConfig:
     return SelectionConfig.model_validate(
-        {
-            "num_demonstrations": NUM_LABELS,
-            "rows": {"search": 160, "judging": 160},
-            "filtering": {"candidates": 160},
-        }
+        {"num_demonstrations": NUM_LABELS, "rows": {"search": 160, "judging": 160}, "filtering": {"candidates": 160}}
     )
 
 

@@ -240,12 +240,7 @@ class TokenReader(ForgetfulExecutor):
 
 
 @pytest.mark.parametrize(
-    "prefixes",
-    [
-        [(), ("one.",), ("one.", "two.")],
-        [("one.", "two."), ("one.", "three."), ("one.",)],
-        [()] * 3,
-    ],
+    "prefixes", [[(), ("one.",), ("one.", "two.")], [("one.", "two."), ("one.", "three."), ("one.",)], [()] * 3]
 )
 def test_prompts_of_pairs_have_the_tokens_of_each_alone(prefixes: list[tuple[str, ...]]) -> None:
     """Also with a tokenizer that puts a special token first, and a space before a first text alone."""

@@ -160,7 +160,7 @@ def test_answers_that_do_not_beat_the_largest_class_are_told(classifier: Classif
 TEXTS = ["Sunny", "Rainy", "a day"]
 STATES = CLASSIFIER.model_copy(
     update={
-        "head": StatesHead(layer=1, pooling="last", weights=((1.0,), (2.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0),
+        "head": StatesHead(layer=1, pooling="last", weights=((1.0,), (2.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0)
     }
 )
 

@@ -23,13 +23,7 @@ from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.suggest import price_suggestion, suggest_for_rows
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import Example, LabelLogProbs, Phase
-from tests.unit.lens_engine.metering.test_meter import (
-    SPANS,
-    ChunkRecorder,
-    Clock,
-    make_prefixes,
-    make_queries,
-)
+from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, Clock, make_prefixes, make_queries
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]

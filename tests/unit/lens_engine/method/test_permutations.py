@@ -1,36 +1,15 @@
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.method.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
+from lens_engine.method.permutations import draw_permutations, keep_apart, shuffle
 from lens_engine.rows.dealing import deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.types import Permutation
 
 MakeConfig = Callable[..., SelectionConfig]
-GROUPS = np.array([0, 1, 0, 1, 0, 1, 0])
-
-
-def test_drawn_members_fill_the_quotas_without_repetition() -> None:
-    for seed in range(30):
-        drawn = draw_permutation(GROUPS, (3, 1), np.random.default_rng(seed))
-        assert Counter(int(GROUPS[member]) for member in drawn) == {0: 3, 1: 1}
-        assert len(set(drawn)) == 4
-        assert all(type(member) is int for member in drawn)
-
-
-def test_swap_exchanges_any_two_places_and_no_others() -> None:
-    members = (5, 3, 8, 1)
-
-    swapped = {swap(members, np.random.default_rng(seed)) for seed in range(100)}
-
-    exchanged = {tuple(place for place in range(4) if one[place] != members[place]) for one in swapped}
-    assert exchanged == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
-    assert all(sorted(one) == sorted(members) for one in swapped)
-    assert swap((7,), np.random.default_rng(0)) == (7,)
 
 
 def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:

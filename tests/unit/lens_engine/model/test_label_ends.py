@@ -8,14 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lens_engine.errors import EndpointError, InvalidVerbalizer, PromptTooLong
-from lens_engine.model.base import (
-    Block,
-    BlockScorer,
-    LabelScorer,
-    Prefix,
-    ScorerIdentity,
-)
+from lens_engine.errors import EndpointError, InvalidVerbalizer
+from lens_engine.model.base import Block, BlockScorer, LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.cluster.scorer import ScoringActor, Setup
 from lens_engine.model.labels import build_label_trie, end_label_words, find_begun
 from lens_engine.model.limits import check_floors, check_true_floors, find_floors, mark_floors
@@ -337,12 +331,3 @@ def test_actor_scores_paired_blocks() -> None:
     actor._make_scorer = lambda _: Loaded()  # type: ignore[method-assign]
 
     assert np.array_equal(actor.score(Setup({}), PAIRED, SPANS, 256)[0], EXPECTED[np.newaxis])
-
-
-def test_longest_pair_is_refused_and_not_the_longest_prefix_with_the_longest_query() -> None:
-    scorer = TableScorer(max_prompt_tokens=8)
-    prefixes, queries = [("a b c d e",), ("a",)], ["a", "a b c d e"]
-
-    assert scorer.score_pairs(prefixes, queries, SPANS).shape == (2, 2)
-    with pytest.raises(PromptTooLong, match=r"a prompt of 9 tokens \(prefix 1: 3, query 1: 5, label word: 1\) exceeds"):
-        scorer.score_pairs([prefixes[0], ("a b c",)], queries, SPANS)

@@ -16,10 +16,7 @@ from lens_engine.types import Example
 WORDS = {"a": "Alpha", "b": "Beta"}
 TASK = Task("{text} Topic: {label}.", WORDS, instruction="Which {text}?")
 SHOWN = [Example(0, "one", "a"), Example(1, "two", "b")]
-ODD = st.text(
-    st.sampled_from("{}%\n\r\\ aé🎬") | st.characters(codec="utf-8", exclude_characters="\x00"),
-    min_size=1,
-)
+ODD = st.text(st.sampled_from("{}%\n\r\\ aé🎬") | st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1)
 
 
 def test_prefix_begins_with_the_instruction_and_the_separator() -> None:

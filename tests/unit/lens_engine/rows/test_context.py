@@ -81,10 +81,7 @@ def test_trimming_keeps_every_row_and_its_beginning(
 
 @pytest.mark.parametrize("max_prompt_tokens", [30, 45, 60])
 def test_every_prompt_fits_afterwards(
-    max_prompt_tokens: int,
-    make_problem: Callable[..., Problem],
-    fit: Callable[..., DealtRows],
-    task: Task,
+    max_prompt_tokens: int, make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], task: Task
 ) -> None:
     problem = make_problem(range(0, 240, 17))
 

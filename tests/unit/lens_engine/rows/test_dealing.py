@@ -139,11 +139,7 @@ def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, 
 
 @pytest.mark.parametrize(("most", "expected"), [(60, {"negative": 45, "positive": 15}), (None, None)])
 def test_many_test_rows_are_sampled_in_proportion(
-    most: int | None,
-    expected: dict[str, int] | None,
-    task: Task,
-    make_examples: MakeExamples,
-    make_config: MakeConfig,
+    most: int | None, expected: dict[str, int] | None, task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
     test = make_examples({"negative": 300, "positive": 100}, stem="test")
     problem = Problem(task, make_examples({"negative": 60, "positive": 60}), test)

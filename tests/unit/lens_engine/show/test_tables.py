@@ -13,14 +13,7 @@ from lens_engine.show.tables import (
     tabulate_examples,
     tabulate_shares,
 )
-from tests.unit.lens_cli.results import (
-    JUDGED,
-    QUALITY,
-    make_answer,
-    make_contender,
-    make_result,
-    make_tested,
-)
+from tests.unit.lens_cli.results import JUDGED, QUALITY, make_answer, make_contender, make_result, make_tested
 
 
 def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:

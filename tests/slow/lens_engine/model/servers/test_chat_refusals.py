@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,17 +26,8 @@ from tests.endpoints.serving import serving
 from tests.slow.lens_engine.model.servers.test_chat_server import TASK, TEXTS, asking, fit, score
 
 CONFIG = SelectionConfig.model_validate(
-    {
-        "num_demonstrations": 2,
-        "rows": {"search": 0, "judging": 40},
-        "search": {"sets": 4, "forms": ["fixed"]},
-    }
+    {"num_demonstrations": 2, "rows": {"search": 0, "judging": 40}, "search": {"sets": 4, "forms": ["fixed"]}}
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path))
 
 
 def say(status: int, message: str, **more: str) -> JSONResponse:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,6 @@ def score(scorer: EndpointScorer, task: ChatTask, demonstrations: int = 2) -> An
     """`[texts, labels]`."""
     queries = [task.render_query(text) for text in TEXTS]
     return scorer.score([task.render_prefix(EXAMPLES[:demonstrations])], queries, task.label_spans)[0]
-
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path))
 
 
 def test_scores_are_the_listed_tokens_that_are_a_label_word() -> None:

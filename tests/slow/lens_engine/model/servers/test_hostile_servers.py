@@ -122,8 +122,7 @@ def test_what_says_to_be_packed_and_is_not_is_refused(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000, b"1" * 10_000, b"\xff\xfe{", b"<html>", b"1", b'"x"'],
+    "body", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000, b"1" * 10_000, b"\xff\xfe{", b"<html>", b"1", b'"x"']
 )
 def test_answer_that_cannot_be_parsed_is_the_server_s_fault(body: bytes) -> None:
     with asking(saying(body)) as asked, pytest.raises(EndpointError, match="no JSON object"):

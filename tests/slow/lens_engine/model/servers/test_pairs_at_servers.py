@@ -12,12 +12,11 @@ from lens_engine.model.servers.address import Endpoint, EndpointKind
 from lens_engine.model.servers.scorer import open_endpoint
 from lens_engine.model.spending import TokenPrices
 from lens_engine.prompt.chat import lift_system, read_turns
-from lens_engine.prompt.template import Task
-from lens_engine.types import Example
 from tests.endpoints.chat_double import MODEL as CHAT
-from tests.endpoints.chat_double import WORDS, ChatDouble
+from tests.endpoints.chat_double import ChatDouble
 from tests.endpoints.double import Double, HashBehind
 from tests.endpoints.serving import serving
+from tests.slow.lens_engine.model.servers.test_chat_server import EXAMPLES, TASK, TEXTS
 from tests.unit.lens_engine.model.servers.conftest import Connect
 
 QUERIES = [f"Text {number}. It was" for number in range(12)]
@@ -81,11 +80,6 @@ def test_bill_of_pairs_is_what_is_paid(connect: Connect) -> None:
     assert (bill.requests, bill.tokens + leading) == (paid.requests, paid.tokens)
     assert bill.usd == pytest.approx(paid.usd - leading * PRICES.input / 1e6)
     assert scorer.spending.ahead == pytest.approx(0)
-
-
-TASK = Task("{text} Topic: {label}.", {word.lower(): word for word in WORDS})
-TEXTS = [f"message {number} of {WORDS[number % 4].lower()}" for number in range(8)]
-EXAMPLES = [Example(number, text, WORDS[number % 4].lower()) for number, text in enumerate(TEXTS)]
 
 
 @pytest.mark.parametrize("answers", ["probabilities", "sampled"])
