@@ -108,12 +108,7 @@ class ErrorItem(TypedDict, total=False):
 
 
 def problem(
-    code: str,
-    detail: str,
-    *,
-    status: int | None = None,
-    instance: str | None = None,
-    errors: Sequence[ErrorItem] = (),
+    code: str, detail: str, *, status: int | None = None, instance: str | None = None, errors: Sequence[ErrorItem] = ()
 ) -> dict[str, Any]:
     """Build a problem. `status` is omitted in the `error` of a failed job.
 

@@ -102,8 +102,7 @@ class ModelSettings(BaseSettings):
     )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="auto, cpu, mps, cuda or cuda:1.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto",
-        description="Number format: float32, bfloat16, float16, or auto: bfloat16 where the device has it.",
+        "auto", description="Number format: float32, bfloat16, float16, or auto: bfloat16 where the device has it."
     )
     ray_address: RayAddress | None = Field(
         None, description="Ray cluster whose devices share each selection: `host:port` or `local`; null for one device."

@@ -21,10 +21,7 @@ class _VariablesThenFile(PydanticBaseSettingsSource):
     """
 
     def __init__(
-        self,
-        settings_cls: type[BaseSettings],
-        variables: PydanticBaseSettingsSource,
-        file: PydanticBaseSettingsSource,
+        self, settings_cls: type[BaseSettings], variables: PydanticBaseSettingsSource, file: PydanticBaseSettingsSource
     ) -> None:
         super().__init__(settings_cls)
         self._variables = variables
@@ -64,9 +61,7 @@ class Settings(ModelSettings):
 
     # Liveness. A worker holds a job by a lease that it renews. The sweep takes over expired leases.
     lease_seconds: float = Field(
-        60.0,
-        gt=0,
-        description="Time for which a silent worker keeps its job before another may take it (seconds).",
+        60.0, gt=0, description="Time for which a silent worker keeps its job before another may take it (seconds)."
     )
     lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
     sweep_interval_seconds: float = Field(15.0, gt=0, description="Time between two sweeps of the API (seconds).")

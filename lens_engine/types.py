@@ -21,17 +21,7 @@ POOLINGS: tuple[Pooling, ...] = ("last", "mean")
 """The poolings of `States`, in their order: the state of a query's last token, and the mean over the query's tokens."""
 
 FormatName = Literal[
-    "json",
-    "text",
-    "jsonl",
-    "csv",
-    "openai-chat",
-    "anthropic",
-    "gemini",
-    "langchain",
-    "dspy",
-    "promptfoo",
-    "markdown",
+    "json", "text", "jsonl", "csv", "openai-chat", "anthropic", "gemini", "langchain", "dspy", "promptfoo", "markdown"
 ]
 """Formats of exports of one file."""
 

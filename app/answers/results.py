@@ -8,15 +8,7 @@ from fastapi import Depends, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.answers.answers import (
-    CHANGED,
-    Answers,
-    ClassifierPart,
-    PoolSource,
-    PromptPart,
-    SuspiciousPart,
-    Version,
-)
+from app.answers.answers import CHANGED, Answers, ClassifierPart, PoolSource, PromptPart, SuspiciousPart, Version
 from app.errors import Conflict, NoResult
 from app.ids import path_of
 from app.selections import service

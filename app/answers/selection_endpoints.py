@@ -28,11 +28,7 @@ _REPORT_HEADERS = {
     "Content-Disposition": "inline",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",  # it carries its stylesheet
 }
-_REPORT = {
-    "description": "The report.",
-    "content": {"text/html": {"schema": {"type": "string"}}},
-    **sends("ETag"),
-}
+_REPORT = {"description": "The report.", "content": {"text/html": {"schema": {"type": "string"}}}, **sends("ETag")}
 
 
 def _answer(

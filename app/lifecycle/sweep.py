@@ -82,8 +82,7 @@ def _forget_checkpoints(session: Session, settings: Settings) -> None:
     """Delete the checkpoints of selections that were cancelled too long ago to be resumed from them."""
     too_old = select(StoredCheckpoint.job_id).join(Job, Job.id == StoredCheckpoint.job_id)
     too_old = too_old.where(
-        Job.status == Status.CANCELLED,
-        Job.cancelled_at < func.now() - timedelta(days=settings.resume_days),
+        Job.status == Status.CANCELLED, Job.cancelled_at < func.now() - timedelta(days=settings.resume_days)
     )
     some = too_old.limit(_MOST_A_SWEEP)
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.job_id.in_(some)))

@@ -35,9 +35,7 @@ MOST_POOLS = 4
 """Requests of different owners that read all rows of a pool at the same time."""
 
 
-async def get_name(
-    name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])],
-) -> str:
+async def get_name(name: Annotated[str, Path(description="Name of a prompt.", examples=["support-triage"])]) -> str:
     """Return the name in the path."""
     if not NAME.fullmatch(name):
         raise BadRequest(
@@ -295,11 +293,7 @@ def evaluate_prompt(
         return EvaluationOut.model_validate(made)
 
 
-@router.get(
-    "/{name}/evaluations",
-    response_description="One page of figures.",
-    responses=refusals(400, 401, 404, 503),
-)
+@router.get("/{name}/evaluations", response_description="One page of figures.", responses=refusals(400, 401, 404, 503))
 def list_evaluations(name: NameDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EvaluationPage:
     """List the figures that were kept of a name, newest first."""
     service.get(session, owner, name)

@@ -100,10 +100,7 @@ def count_rows(session: Session, prompt: Prompt, digest: str | None, changes: Ch
 def list_changes(session: Session, owner_id: str, name: str, version: int) -> dict[int, PoolRow | None]:
     """The changes of a version, by row."""
     columns = select(PromptExample.row, PromptExample.text, PromptExample.label)
-    is_current = (
-        PromptExample.since <= version,
-        or_(PromptExample.until.is_(None), PromptExample.until > version),
-    )
+    is_current = (PromptExample.since <= version, or_(PromptExample.until.is_(None), PromptExample.until > version))
     found = session.execute(columns.where(*_of_name(owner_id, name), *is_current))
     return {row: None if text is None else PoolRow(row=row, text=text, label=label) for row, text, label in found}
 

@@ -63,7 +63,7 @@ READING_PARTS: dict[str, Any] = {
         "items": {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS},
         "maxItems": MAX_TEXT_COLUMNS,
         "description": _TEXT_COLUMN,
-    },
+    }
 } | {
     name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
     for name, description in (

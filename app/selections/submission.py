@@ -185,8 +185,7 @@ def _columns_of(dataset: Labelled | None, given: Mapping[str, ColumnNames]) -> M
 
 
 def _read_both(
-    read_dataset: Callable[[], Labelled | None],
-    read_test: Callable[[Labelled | None], Labelled | None],
+    read_dataset: Callable[[], Labelled | None], read_test: Callable[[Labelled | None], Labelled | None]
 ) -> tuple[Labelled, Labelled | None]:
     """Read the dataset and the test rows. A refusal names the faults of both."""
     faults = Faults()

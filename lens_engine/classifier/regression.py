@@ -98,10 +98,7 @@ def _threads() -> Any:
 
 
 def hold_out(
-    gold: IndexArray,
-    num_labels: int,
-    predict: Callable[[IndexArray, IndexArray], FloatArray],
-    cuts: int | None = None,
+    gold: IndexArray, num_labels: int, predict: Callable[[IndexArray, IndexArray], FloatArray], cuts: int | None = None
 ) -> FloatArray:
     """`[rows, labels]`, class log-probabilities of each row by fits without the row's fold.
 

@@ -22,10 +22,7 @@ from lens_engine.show.exports import escape_cell
 
 TableFormat = Literal["csv", "jsonl"]
 
-MEDIA_TYPES: dict[TableFormat, str] = {
-    "csv": "text/csv; charset=utf-8",
-    "jsonl": "application/jsonl; charset=utf-8",
-}
+MEDIA_TYPES: dict[TableFormat, str] = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 
 _PIECE_BYTES = 2**18
 

@@ -15,10 +15,7 @@ from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 
 def contributions(
-    kind: Contribution,
-    one_shot: LabelLogProbs,
-    zero_shot: LabelLogProbs,
-    gold: IndexArray,
+    kind: Contribution, one_shot: LabelLogProbs, zero_shot: LabelLogProbs, gold: IndexArray
 ) -> FloatArray:
     """c(e, e') of each candidate e to each score example e'.
 

@@ -37,8 +37,7 @@ class ChatForm(Record):
         "or its first token where the model writes it in several."
     )
     is_sampled: bool = Field(
-        False,
-        description="Whether the model was asked for one answer, because it gives no probabilities.",
+        False, description="Whether the model was asked for one answer, because it gives no probabilities."
     )
     fields: dict[str, Any] = Field(
         {},

@@ -137,11 +137,7 @@ class TaskRequest:
         check_wordings(self.templates, self.instructions)
 
     def complete(
-        self,
-        examples: Sequence[Example],
-        *,
-        join_spellings: bool = True,
-        label_column: str | None = None,
+        self, examples: Sequence[Example], *, join_spellings: bool = True, label_column: str | None = None
     ) -> Wordings:
         """The task, and the other wordings that a run chooses among.
 

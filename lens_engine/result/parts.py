@@ -37,8 +37,7 @@ class SupportExample(Record):
     )
     tokens: int = Field(description="Number of tokens of the rendered demonstration.")
     effects: tuple[LabelEffect, ...] | None = Field(
-        None,
-        description="`info_score` by label of the input, for the labels of the score set; null where it is null.",
+        None, description="`info_score` by label of the input, for the labels of the score set; null where it is null."
     )
 
     @property
@@ -183,7 +182,7 @@ class Answers(Record):
         "it was asked for no row."
     )
     fixed: tuple[tuple[int | None, ...] | None, ...] = Field(
-        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none.",
+        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none."
     )
     classifier: tuple[int | None, ...] | None = Field(
         description="Answers of the classifier to use; null without one, and for a row that its prompt shows."

@@ -27,11 +27,7 @@ class Problem:
     alternatives: tuple[Task, ...] = ()
 
     def __init__(
-        self,
-        task: Task,
-        examples: Iterable[Any],
-        test: Iterable[Any] | None = None,
-        alternatives: Iterable[Task] = (),
+        self, task: Task, examples: Iterable[Any], test: Iterable[Any] | None = None, alternatives: Iterable[Task] = ()
     ) -> None:
         """Take examples in any form of `list_examples`: `Example`, (text, label) or mappings; a DataFrame; or columns.
 

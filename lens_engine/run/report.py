@@ -116,13 +116,7 @@ class _Report:
         return next(by_method[name] for name in ("lens", "random", "nearest", "zero_shot") if name in by_method)
 
     def _describe(
-        self,
-        use: Use,
-        line: Line | None,
-        proposal: Proposal,
-        fixed: SupportExamples | None,
-        *,
-        is_fixed: bool = False,
+        self, use: Use, line: Line | None, proposal: Proposal, fixed: SupportExamples | None, *, is_fixed: bool = False
     ) -> SupportExamples:
         found, choices, task = self.found, self.found.choices, self.found.setup.tasks[proposal.wording]
         biases = None if line is None else found.find_biases(line)

@@ -17,12 +17,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.selection_result import Headline, is_tested, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.charts import Bar, draw_accuracies
-from lens_engine.show.sentences import (
-    describe_asking,
-    describe_cost,
-    describe_retrieval,
-    describe_suspicious_labels,
-)
+from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
 from lens_engine.show.table import Figure, Section, Table
 from lens_engine.show.tables import (
     list_shown,

@@ -183,11 +183,7 @@ class PackedExecutor:
         return states
 
     def _run(
-        self,
-        work: Workload,
-        budget: int,
-        start: Callable[[PackedInputs], Callable[[], None] | None],
-        depth: int,
+        self, work: Workload, budget: int, start: Callable[[PackedInputs], Callable[[], None] | None], depth: int
     ) -> None:
         if self.window is not None and work.longest_prompt > self.window:
             raise PackedExecutionError(
@@ -201,11 +197,7 @@ class PackedExecutor:
             self._run_forwards(work, budget, start, depth)
 
     def _run_forwards(
-        self,
-        work: Workload,
-        budget: int,
-        start: Callable[[PackedInputs], Callable[[], None] | None],
-        depth: int,
+        self, work: Workload, budget: int, start: Callable[[PackedInputs], Callable[[], None] | None], depth: int
     ) -> None:
         """Each forward is laid out while the device computes the one before, and what is read is fetched later still.
 

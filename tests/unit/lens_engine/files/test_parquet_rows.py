@@ -15,13 +15,7 @@ from dataset_uploads import Uploads, write_parquet, write_table
 from written_shapes import MAIN, ROWS, xlsx, zipped
 
 from lens_engine.evaluation.table import write_chosen
-from lens_engine.files import (
-    InvalidDataset,
-    ParsedDataset,
-    ParsingLimits,
-    parse_dataset,
-    read_texts,
-)
+from lens_engine.files import InvalidDataset, ParsedDataset, ParsingLimits, parse_dataset, read_texts
 from lens_engine.files.workbook import read_sheets
 from lens_engine.prompt.labelling import ChosenText
 

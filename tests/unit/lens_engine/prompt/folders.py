@@ -22,10 +22,7 @@ def write_letters(folder: Path) -> Path:
 
 
 def write_static(
-    folder: Path,
-    vectors: Mapping[str, Sequence[float]] = VECTORS,
-    split: Any = None,
-    **more: np.ndarray,
+    folder: Path, vectors: Mapping[str, Sequence[float]] = VECTORS, split: Any = None, **more: np.ndarray
 ) -> Path:
     """A folder in the layout of Model2Vec; `more`: `weights` and `mapping`, as it has them of a smaller vocabulary."""
     folder.mkdir()
