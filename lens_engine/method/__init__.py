@@ -1,7 +1,7 @@
 """LENS (Li & Qiu 2023), in the order of the paper, and what ranks permutations. No file, server or result comes in.
 
-filtering     InfoScore: how much one example helps the others as the only demonstration (equations 2 and 3);
-              progressive example filtering: the candidates with the highest stay (section 3.1)
+infoscore     how much one example helps the others as the only demonstration: the InfoScore (equations 2 and 3)
+filtering     progressive example filtering: the candidates with the highest InfoScores stay (section 3.1)
 diversity     sets that differ from each other begin the search
 beam          diversity-guided example search: one example is exchanged at a time (section 3.2)
 lens          the steps above as one method that can be resumed

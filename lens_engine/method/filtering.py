@@ -1,71 +1,18 @@
-"""Stage 1: progressive example filtering (Li & Qiu 2023, section 3.1, Algorithm 1), by InfoScores (Eq. 2 and 3)."""
+"""Stage 1: progressive example filtering (Li & Qiu 2023, section 3.1, Algorithm 1)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lens_engine.config import Contribution, FilteringOptions
+from lens_engine.config import FilteringOptions
 from lens_engine.metering.meter import Meter
+from lens_engine.method.infoscore import contributions, info_scores
 from lens_engine.model.limits import check_floors, has_floors
 from lens_engine.prompt.template import Task
 from lens_engine.rows.plan import FilterRound
 from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
-from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
-
-
-def contributions(
-    kind: Contribution, one_shot: LabelLogProbs, zero_shot: LabelLogProbs, gold: IndexArray
-) -> FloatArray:
-    """c(e, e') of each candidate e to each score example e'.
-
-    Args:
-        kind: "label" (the gold label's probability among the labels) or "vocabulary" (exactly Eq. 3).
-        one_shot: `[candidates, score_examples, labels]`, with each candidate as the only demonstration.
-        zero_shot: `[score_examples, labels]`.
-        gold: `[score_examples]`, index of each score example's label.
-
-    Returns:
-        `contributions  # [candidates, score_examples]` float64; higher is better for every kind.
-    """
-    goodness = _GOODNESS[kind]
-    with_demonstration = goodness(one_shot.astype(np.float64), gold)
-    without = goodness(zero_shot.astype(np.float64)[None], gold)
-    return with_demonstration - without
-
-
-def info_scores(matrix: FloatArray) -> FloatArray:
-    """I(e, S): each candidate's mean contribution to the score set (Eq. 2).
-
-    The paper takes the sum. The mean has the same order and does not grow with the score set.
-
-    Args:
-        matrix: `[candidates, score_examples]`; NaN for the contribution of an example to itself, which is left out.
-
-    Returns:
-        `info_scores  # [candidates]`; 0 of one that is the whole score set.
-    """
-    return np.asarray(np.nansum(matrix, axis=1) / np.maximum((~np.isnan(matrix)).sum(axis=1), 1))
-
-
-def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:
-    return np.asarray(np.take_along_axis(values, gold[None, :, None], axis=2)[..., 0])
-
-
-def _label_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
-    from scipy.special import log_softmax  # slow to import
-
-    return np.asarray(np.exp(_gold(log_softmax(log_probs, axis=2), gold)))
-
-
-def _vocabulary_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
-    return np.asarray(np.exp(_gold(log_probs, gold)))
-
-
-_GOODNESS: dict[Contribution, Callable[[FloatArray, IndexArray], FloatArray]] = {
-    "label": _label_goodness,
-    "vocabulary": _vocabulary_goodness,
-}
+from lens_engine.types import Example, FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from lens_engine.config import Contribution, FilteringOptions
 from lens_engine.metering.meter import Meter
 from lens_engine.method.diversity import Affinity, exchange
-from lens_engine.method.filtering import Filter, FilterState, contributions, info_scores
+from lens_engine.method.filtering import Filter, FilterState
+from lens_engine.method.infoscore import contributions, info_scores
 from lens_engine.prompt.template import Task
 from lens_engine.rows.plan import plan_rounds
 from lens_engine.testing import TableScorer
