@@ -169,8 +169,8 @@ def test_run_is_cancelled_resumed_and_ends(tab: Page, lens: Stack) -> None:
     tab.press_button("Stop")
     tab.confirm()
     tab.see("It is asked to stop")
-    lens.let_go()
     tab.see("You stopped it")
+    lens.let_go()
     tab.press_button("Resume")
 
     tab.see("What to use")
