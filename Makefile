@@ -44,7 +44,7 @@ llama-server: $(TESTS_INSTALLED) ## build a real llama-server for tests, once, i
 	$(BIN)/python -m tests.llama_server
 
 .PHONY: test
-test: $(TESTS_INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; eighteen minutes on two cores
+test: $(TESTS_INSTALLED) ## all that a change must not break: units, torch, real Postgres and Redis, real processes, pages; eight to fifteen minutes on two cores
 	$(PYTEST)
 
 .PHONY: nightly
