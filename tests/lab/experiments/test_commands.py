@@ -85,7 +85,7 @@ def test_few_rows_are_measured_once_and_beside_what_was_expected(folder: Path, t
         (line["contender"], line["use"]) for line in first if line["contender"] not in ("classifier", "first")
     )
     prompts = [(name, use) for name in ("prompt", "zero_shot", "random") for use in USES]
-    assert shown == Counter([*prompts, ("words", "")])
+    assert shown == Counter([*prompts, ("words", ""), ("embeddings", "")])
     chosen = [line for line in first if line["contender"] in ("prompt", "classifier", "first")]
     assert len(chosen) == 4
     assert [line for line in first if line["estimate"]] == chosen
