@@ -6,7 +6,7 @@ sentences      other sentences about a result, and the result as text
 table          what is shown: tables, matrices, sections
 tables         support examples, suspicious labels, facts, every contender and an evaluation as tables
 answers        which labels are confused, and whether probabilities can be trusted
-estimate       an estimate as tables and sentences
+estimate       what presets would cost
 charts         accuracies as SVG
 report         a result as the sections of a report, and as HTML; what was asked
 exports        support examples in the forms of other tools

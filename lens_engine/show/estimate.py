@@ -37,21 +37,12 @@ def describe_presets(plans: Sequence[PresetPlan], sample: Paid | None) -> list[s
         sentences.append("The time is at the pace that was just measured on a small sample.")
         if sample is not None and sample.requests:
             has_prices = any(plan.bill is not None and plan.bill.usd is not None for plan in plans)
-            sentences.append(_describe_sample(sample, has_prices=has_prices))
+            took = show_count(sample.requests, "request")
+            took += f" and cost {describe_usd(sample.usd)}" if has_prices else ""
+            sentences.append(f"The speed was measured on a small sample, which took {took}; its answers are kept.")
     refused = (plan for plan in plans if plan.refusal is not None)
     return [*sentences, *(f"{plan.preset} cannot be used: {plan.refusal}" for plan in refused)]
 
 
 def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{:,}".format) -> tuple[str, ...]:
-    return name, *(_show(value, write) for value in values)
-
-
-def _describe_sample(sample: Paid, *, has_prices: bool) -> str:
-    """What the measuring of the speed took at a server."""
-    money = f" and cost {describe_usd(sample.usd)}" if has_prices else ""
-    asked = show_count(sample.requests, "request")
-    return f"The speed was measured on a small sample, which took {asked}{money}; its answers are kept."
-
-
-def _show(value: Any, write: Callable[[Any], str]) -> str:
-    return NOTHING if value is None else write(value)
+    return name, *(NOTHING if value is None else write(value) for value in values)
