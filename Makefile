@@ -31,9 +31,9 @@ up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
 # Each process has a Postgres, a Redis and an API of its own. The file of a test decides the process. Three keep two
-# cores busy, because some tests wait.
+# cores busy, because some tests wait. xdist would start with the files of most tests, which are the quickest.
 PROCESSES ?= 3
-PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .PHONY: unit
 unit: $(TESTS_INSTALLED) ## tests that need no torch and no server; a minute
