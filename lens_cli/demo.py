@@ -80,7 +80,6 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         page = f"{stack.url}/pages/selections/{selection_id}"
         console.print(f"Page, while this runs: {page}", soft_wrap=True)
         with selection_bar(console) as bar:
-            bar.wait("Loading the model")
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
             bar.finish("Done")
         console.print()
@@ -101,7 +100,7 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
             rendered = client.prompts.render(_NAME, NEW_INPUTS[0])
             console.print(f"\nThe prompt for the first, by POST /prompts/{_NAME}/render:", style="bold")
             console.print(Text(f"{rendered.reason}\n\n{rendered}"), soft_wrap=True)
-    console.print("\nYour own file:  . .venv/bin/activate; lens select FILE.csv --report report.html")
+    console.print("Your own file:  . .venv/bin/activate; lens select FILE.csv --report report.html")
     console.print("In a browser:   lens up")
     return page
 

@@ -17,13 +17,13 @@ from lens_cli.signals import StopRequest
 from lens_engine.metering.progress import Progress
 from lens_engine.prompt.wording import describe_seconds
 from lens_engine.show.words import PHASES
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import StopReason
 
 if TYPE_CHECKING:  # a selection shows its bar without it
     from lens_engine.evaluation.batches import RowProgress
 
 _STOPPING = "Stopping"
-_SILENT_SECONDS = 30.0  #: longest time without a line where no bar is shown
+_SILENT_SECONDS = 60.0  #: longest time without a line where no bar is shown
 _LOOK_SECONDS = 1.0
 _clock = time.monotonic
 
@@ -63,7 +63,7 @@ class _Line:
             self._bar.console.print(line, soft_wrap=True)
 
     def remind(self) -> None:
-        """Print the newest line, and the time so far, where the last one was printed half a minute ago."""
+        """Print the newest line, and the time so far, where the last one was printed a minute ago."""
         now = _clock()
         if now - self._said_at >= _SILENT_SECONDS:
             self._say(f"{self._newest_line} · {describe_seconds(now - self._began_at)} so far")
@@ -89,14 +89,13 @@ class _Line:
 class SelectionBar(_Line):
     """Shows phase, pairs, speed, time left and what to expect by now.
 
-    The bar's length follows tokens, because tokens take the time. If the output is not a terminal, each phase and each
-    half minute prints one line.
+    The bar's length follows tokens, because tokens take the time. If the output is not a terminal, each minute prints
+    one line.
     """
 
     def __init__(self, bar: Bar) -> None:
         super().__init__(bar)
         self._total = 1
-        self._phase: Phase | None = None
         self._newest: Progress | None = None
 
     def on_progress(self, progress: Progress) -> None:
@@ -110,9 +109,6 @@ class SelectionBar(_Line):
             facts=describe_facts(progress),
         )
         self._newest_line = f"{describe_place(progress)}: {describe_facts(progress)}"
-        if progress.phase != self._phase:
-            self._phase = progress.phase
-            self._say(self._newest_line)
 
     def _begin_to_stop(self) -> None:
         self._bar.update(self._task_id, description=_STOPPING)
@@ -141,7 +137,7 @@ def selection_bar(console: Console, *, transient: bool = False) -> Iterator[Sele
 class RowBar(_Line):
     """Shows the rows that are done, their speed and the time left, and passes the first stop signal on.
 
-    If the output is not a terminal, each tenth of the rows and each half minute prints one line.
+    If the output is not a terminal, each tenth of the rows and each minute prints one line.
     """
 
     _tenths = 0  #: of the rows, as last told

@@ -27,7 +27,8 @@ from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.types import Example
 
 NEAREST = (4, 8, 16)
-"""Numbers of nearest rows that are tried alone."""
+"""Numbers of nearest rows that are tried alone; the last without a search, whose best set with nearest rows is as long,
+and better."""
 
 NEAREST_AFTER_FIXED = 8
 """Number of nearest rows that are tried after a set."""
@@ -77,7 +78,7 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
     yield from (Proposal(_name("no examples", one), "zero_shot", one) for one in wordings)
     pool_size = len(rows.labelled) - 1
     if "nearest" in forms:
-        for k in (k for k in NEAREST if k <= pool_size):
+        for k in (k for k in (NEAREST[:-1] if rows.search else NEAREST) if k <= pool_size):
             form = PromptForm(kind="nearest", nearest=k)
             for wording in wordings if k == NEAREST[1] else wordings[:1]:
                 yield Proposal(_name(f"{k} nearest", wording), "nearest", wording, form)
