@@ -1,5 +1,3 @@
-"""Work-horses that freeze, before and after their claim."""
-
 import signal
 
 from app.store.tables import Status

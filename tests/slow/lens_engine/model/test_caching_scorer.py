@@ -254,9 +254,7 @@ def select(make_planted_problem: Make, make_config: Make) -> Callable[..., Selec
     return run
 
 
-def test_second_selection_computes_nothing_and_has_the_same_digest(
-    select: Make, remember: Make, make_planted_scorer: Make
-) -> None:
+def test_second_run_computes_nothing_and_is_the_same(select: Make, remember: Make, make_planted_scorer: Make) -> None:
     first = select(remember(make_planted_scorer()))
     scorer = make_planted_scorer()
 
@@ -273,7 +271,7 @@ def test_second_selection_computes_nothing_and_has_the_same_digest(
     [{"diversity_weight": 0.1}, {"beam_width": 5}, {"children": 5}, {"iterations": 2}],
     ids=lambda change: next(iter(change)),
 )
-def test_selections_of_a_sweep_share_stage_one(
+def test_sweeps_share_stage_one(
     change: dict[str, Any], select: Make, remember: Make, make_planted_scorer: Make
 ) -> None:
     first, second = Disguise(make_planted_scorer()), Disguise(make_planted_scorer())

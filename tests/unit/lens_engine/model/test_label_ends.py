@@ -192,9 +192,7 @@ def test_branches_make_a_chain_each() -> None:
         ([], [], "no label words"),
     ],
 )
-def test_words_that_the_model_cannot_tell_apart_are_refused(
-    spans: list[str], tokens: list[tuple[int, ...]], message: str
-) -> None:
+def test_indistinct_words_are_refused(spans: list[str], tokens: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(InvalidVerbalizer, match=message) as refusal:
         build_label_trie(spans, tokens)
     assert refusal.value.field == "verbalizer"

@@ -1,5 +1,3 @@
-"""What a server says, without its secrets."""
-
 import json
 import math
 import tomllib
