@@ -25,6 +25,7 @@ from app.store.queue import JobQueue
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
 from tests.api_keys import make_keys
+from tests.integration.refused_submissions import Intake
 from tests.integration.samples import make_bag_of_words, make_result, make_submission
 from worker.jobs import claim_and_execute
 
@@ -178,6 +179,11 @@ def make_guarded(make_client: MakeClient, database: Database) -> MakeClient:
 @pytest.fixture
 def client(make_client: MakeClient) -> TestClient:
     return make_client()
+
+
+@pytest.fixture
+def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
+    return Intake(client, database, settings)
 
 
 @dataclass(frozen=True)

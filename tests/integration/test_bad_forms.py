@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
@@ -16,11 +15,6 @@ CSV = write_csv(GOOD_ROWS)
 SPEC = json.dumps(make_spec()).encode()
 UNREADABLE = Refusal("bad-request", (), 400)
 FORM = {"Content-Type": "multipart/form-data; boundary=edge"}
-
-
-@pytest.fixture
-def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
-    return Intake(client, database, settings)
 
 
 def part(header: bytes, content: bytes) -> bytes:

@@ -21,11 +21,6 @@ from tests.unit.lens_engine.files.dataset_uploads import to_mappings, write_csv
 CSV = write_csv(GOOD_ROWS)
 
 
-@pytest.fixture
-def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
-    return Intake(client, database, settings)
-
-
 BAD_JSON: list[tuple[str, bytes, Refusal]] = [
     ("cut short", b'{"template": "canary-7f3a', Refusal("bad-request", ("/spec",), 400)),
     ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec",), 400)),

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.model.base import LabelScorer, ScorerIdentity
+from lens_engine.model.base import ScorerIdentity
 from lens_engine.model.score_cache import remember_pairs
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
@@ -15,31 +15,22 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
 from lens_engine.show.ways import list_ways
 from lens_engine.testing import TableScorer
-from lens_engine.types import LabelLogProbs, Phase, StopReason
+from lens_engine.types import Phase, StopReason
+from tests.delegating import Delegating
 
 Make = Callable[..., Any]
 
 
-class PlacedScorer(LabelScorer):
+class PlacedScorer(Delegating):
     """A scorer that says it computes elsewhere."""
 
     def __init__(self, scorer: TableScorer, *, surroundings: tuple[str, ...] = (), **place: str) -> None:
-        self._scorer, self.max_prompt_tokens = scorer, scorer.max_prompt_tokens
-        self._place = place
-        self.surroundings = surroundings
+        super().__init__(scorer)
+        self._place, self.surroundings = place, surroundings
 
     @property
     def identity(self) -> ScorerIdentity:
-        return replace(self._scorer.identity, **self._place)
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self._scorer.count_tokens(segments)
-
-    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        return self._scorer.encode_label_spans(label_spans)
-
-    def score(self, *asked: Any) -> LabelLogProbs:
-        return self._scorer.score(*asked)
+        return replace(super().identity, **self._place)
 
 
 @pytest.fixture(scope="module")
