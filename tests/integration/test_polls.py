@@ -67,7 +67,9 @@ def test_etag_changes_with_everything_that_a_client_sees(client: TestClient, sel
 @pytest.mark.parametrize(
     ("eta", "seconds"), [(None, "2"), (0.0, "2"), (15.0, "2"), (90.0, "9"), (91.0, "10"), (1e9, "30")]
 )
-def test_next_poll_waits_a_tenth(client: TestClient, selections: Selections, eta: float | None, seconds: str) -> None:
+def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
+    client: TestClient, selections: Selections, eta: float | None, seconds: str
+) -> None:
     claim = selections.running()
     selections.transact(claims.renew_lease, claim, 60, replace(PROGRESS, eta_seconds=eta))
     path = f"/selections/{claim.job_id}"

@@ -117,7 +117,9 @@ BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
 @pytest.mark.parametrize(
     ("dataset", "test", "expected"), [case[1:] for case in BAD_FILES], ids=[case[0] for case in BAD_FILES]
 )
-def test_refusal_of_a_file_has_a_place(intake: Intake, dataset: bytes, test: bytes | None, expected: Refusal) -> None:
+def test_bad_file_is_refused_with_its_place(
+    intake: Intake, dataset: bytes, test: bytes | None, expected: Refusal
+) -> None:
     intake.assert_refused(intake.send_file(dataset, test), expected)
 
 

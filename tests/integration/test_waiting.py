@@ -81,7 +81,9 @@ def test_worker_takes_its_own_jobs(make_client: MakeClient, database: Database, 
     assert end(jobs, take(of(worker_models="endpoints"))) == served
 
 
-def test_worker_of_servers_takes_all_without_others(selections: Selections, settings: Settings, take: Take) -> None:
+def test_worker_of_servers_takes_all_jobs_where_no_model_is_loaded(
+    selections: Selections, settings: Settings, take: Take
+) -> None:
     job_id = selections.queued()
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     alone = {"allowed_models": {}, "endpoints": {"served": endpoint}, "default_model": "served"}

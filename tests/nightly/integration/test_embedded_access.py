@@ -268,7 +268,9 @@ def test_program_below_a_closed_folder_is_run_from_a_copy(closed_program: Path) 
 
 
 @as_root
-def test_place_for_no_copy_is_refused(closed_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_that_is_no_place_for_a_copy_is_refused(
+    closed_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(Refusal, match="name another folder in TMPDIR"), reachable(closed_program, "wheel"):
         pass

@@ -81,7 +81,9 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
     assert [one.tokens_per_input for one in whole.tested] == sorted(one.tokens_per_input for one in whole.tested)
 
 
-def test_bag_of_some_rows_says_so(whole: SelectionResult, select: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bag_of_words_of_some_rows_says_so(
+    whole: SelectionResult, select: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     available = next(one.fit_rows for one in whole.tested if one.name == "bag_of_words")
     monkeypatch.setattr(bag_of_words, "_MOST_SCORES", 200)
 

@@ -236,7 +236,9 @@ def test_first_line_of_which_one_name_is_a_value_is_a_header(first: tuple[str, .
         ("type,sort,note", "post,{a3},words of a text {n}", ("note", "sort"), "labels from 'sort'"),
     ],
 )  # fmt: skip
-def test_columns_have_a_reason(tmp_path: Path, header: str, row: str, columns: tuple[str, str], notes: str) -> None:
+def test_columns_are_chosen_with_the_reason(
+    tmp_path: Path, header: str, row: str, columns: tuple[str, str], notes: str
+) -> None:
     spelt = ("a", "A ", "b", " B", "Ａ", "b\u200b")
     rows = [row.format(n=n, n2=n % 2, n3=n % 3, a2="xy"[n % 2], a3="abc"[n % 3], spelt=spelt[n % 6]) for n in range(12)]
     (tmp_path / "rows").write_text("\n".join([header, *rows]), "utf-8")

@@ -209,7 +209,9 @@ def test_truncated_file_gives_no_wrong_block_and_is_replaced(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_flipped_bits_are_no_numbers(seed: int, make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_flipped_bits_never_give_a_wrong_number(
+    seed: int, make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     fill(make_cache(), range(60))
     rng = np.random.default_rng(seed)
     data = np.frombuffer(path.read_bytes(), np.uint8).copy()
