@@ -27,10 +27,6 @@ class State(NamedTuple):
     says: str
 
 
-def list_nothing(_: Selections) -> State:
-    return State("/pages/selections", "Which texts should be sorted?")
-
-
 def list_selections(stage: Selections) -> State:
     for status in ("succeeded", "failed", "cancelled", "queued"):
         stage.in_state(status)
@@ -38,16 +34,8 @@ def list_selections(stage: Selections) -> State:
     return State("/pages/selections", "Mark two.")
 
 
-def ask_for_a_file(_: Selections) -> State:
-    return State("/pages/new", "Choose a file of texts")
-
-
 def fill_in(stage: Selections) -> State:
     return State(f"/pages/new?dataset={_store(stage)}", "How thorough?")
-
-
-def wait_in_the_queue(stage: Selections) -> State:
-    return State(f"/pages/selections/{stage.queued()}", "no worker is running")
 
 
 def run(stage: Selections) -> State:
@@ -56,14 +44,6 @@ def run(stage: Selections) -> State:
 
 def succeed(stage: Selections) -> State:
     return State(f"/pages/selections/{stage.succeeded(make_reported())}", "What to use")
-
-
-def fail(stage: Selections) -> State:
-    return State(f"/pages/selections/{stage.failed()}", "It failed:")
-
-
-def be_cancelled(stage: Selections) -> State:
-    return State(f"/pages/selections/{stage.cancelled()}", "You stopped it")
 
 
 def list_names(stage: Selections) -> State:
@@ -83,15 +63,15 @@ def compare(stage: Selections) -> State:
 
 
 STATES: dict[str, Callable[[Selections], State]] = {
-    "list-empty": list_nothing,
+    "list-empty": lambda _: State("/pages/selections", "Which texts should be sorted?"),
     "list": list_selections,
-    "new-empty": ask_for_a_file,
+    "new-empty": lambda _: State("/pages/new", "Choose a file of texts"),
     "new": fill_in,
-    "queued": wait_in_the_queue,
+    "queued": lambda stage: State(f"/pages/selections/{stage.queued()}", "no worker is running"),
     "running": run,
     "result": succeed,
-    "failed": fail,
-    "cancelled": be_cancelled,
+    "failed": lambda stage: State(f"/pages/selections/{stage.failed()}", "It failed:"),
+    "cancelled": lambda stage: State(f"/pages/selections/{stage.cancelled()}", "You stopped it"),
     "names": list_names,
     "name": show_a_name,
     "compare": compare,
@@ -113,8 +93,7 @@ def show(page: Page, state: State) -> None:
 def _run(stage: Selections) -> str:
     claim = stage.running(HOUR)
     for progress in _STEPS:
-        with stage.database.session_scope() as session:
-            renew_lease(session, claim, HOUR, progress)
+        stage.transact(renew_lease, claim, HOUR, progress)
     return claim.job_id
 
 

@@ -7,8 +7,7 @@ import pytest
 from selenium.webdriver import Keys
 
 from tests.browser.page import Page
-from tests.e2e.stack import OPTIONS, Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.stack import IN_THE_SEARCH, OPTIONS, Stack
 from tests.integration.conftest import Selections
 
 TRAIN = Path(__file__).parents[2] / "examples" / "support_desk" / "train.csv"

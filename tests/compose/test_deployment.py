@@ -13,8 +13,7 @@ from tests.compose.composition import commands_of
 from tests.compose.conftest import make_key
 from tests.compose.deployment import ENDPOINTS, UP_SECONDS, Deployment
 from tests.e2e.scorers import HELD
-from tests.e2e.stack import make_submission
-from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.stack import IN_THE_SEARCH, make_submission
 from tests.e2e.waiting import until
 
 pytestmark = pytest.mark.timeout(1800)

@@ -1,6 +1,7 @@
 """One API over real servers for all tests; workers are each test's own."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,12 @@ from tests.tiny_models import tiny_causal_lm
 def tiny_models() -> Sequence[str]:
     """Names of models with weights. A worker imports torch at its start to look at each, so there is none."""
     return ()
+
+
+@pytest.fixture(scope="package")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a language model."""
+    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="package")

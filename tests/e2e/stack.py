@@ -25,6 +25,12 @@ from tests.e2e.scorers import HELD
 from tests.e2e.waiting import until
 from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
 
+IN_THE_FILTER = 2
+"""A call of the scorer in the second round of filtering: one checkpoint exists before it."""
+
+IN_THE_SEARCH = 6
+"""A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
+
 _numbers = itertools.count()
 
 OPTIONS: dict[str, Any] = {
@@ -161,6 +167,13 @@ class Stack:
         scratch.write_text(str(call))
         scratch.replace(self.hold_path)
 
+    def hold_in_the_search(self) -> tuple[Worker, str]:
+        """A worker of the test's own, and the selection that it is held in."""
+        self.hold_from(IN_THE_SEARCH)
+        worker, selection_id = self.start_worker(), self.submit()
+        self.wait_for_checkpoint(selection_id)
+        return worker, selection_id
+
     def let_go(self) -> None:
         self.hold_path.unlink(missing_ok=True)
 
@@ -199,6 +212,14 @@ class Stack:
         task, alternatives = submission.spec.wordings
         problem = Problem(task, submission.examples, submission.test, alternatives)
         return select_support_examples(problem, scorer or TableScorer(name=HELD), submission.spec.config).digest
+
+    def check_undisturbed(self, selection_id: str, *, attempt: int, crashes: int) -> None:
+        """That a selection ends as if nothing had happened to it, in this attempt."""
+        selection = self.wait_until_done(selection_id)
+        assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, attempt)
+        assert selection["digest"] == self.undisturbed_digest(selection_id)
+        assert self.crashes(selection_id) == crashes
+        self.check_invariants()
 
     def check_invariants(self) -> None:
         """What must hold of every selection after every fault."""

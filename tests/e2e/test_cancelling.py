@@ -9,8 +9,7 @@ from rq import Worker as RqWorker
 
 from app.store.tables import Status
 from tests.e2e.processes import is_gone
-from tests.e2e.stack import Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.stack import IN_THE_SEARCH, Stack
 from tests.e2e.waiting import until
 
 SECONDS = 10.0

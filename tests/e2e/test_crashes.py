@@ -4,38 +4,24 @@ import re
 
 import psutil
 
-from app.store.tables import Status
 from tests.e2e.processes import is_gone
-from tests.e2e.stack import Stack
+from tests.e2e.stack import IN_THE_FILTER, IN_THE_SEARCH, Stack
 from tests.e2e.waiting import until
-
-IN_THE_FILTER = 2
-"""A call of the scorer in the second round of filtering: one checkpoint exists before it."""
-
-IN_THE_SEARCH = 6
-"""A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
 _RESUMED = re.compile(r"resumes after step \d of search")
 
 
 def test_a_killed_worker_s_selection_is_finished_by_the_next(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
+    worker, selection_id = lens.hold_in_the_search()
     horse = worker.wait_for_horse()
 
     worker.kill()
     until(lambda: is_gone(horse), "the work-horse dies with its parent", seconds=5)
     lens.let_go()
     lens.start_worker()
-    selection = lens.wait_until_done(selection_id)
 
-    assert selection["status"] == Status.SUCCEEDED
-    assert selection["attempt"] == 2
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    lens.check_undisturbed(selection_id, attempt=2, crashes=1)
     assert _RESUMED.search(lens.workers[1].log())
-    lens.check_invariants()
 
 
 def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
@@ -51,10 +37,6 @@ def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
     lens.wait_for_checkpoint(selection_id, "search")
     worker.wait_for_horse().kill()
     lens.let_go()
-    selection = lens.wait_until_done(selection_id)
 
+    lens.check_undisturbed(selection_id, attempt=3, crashes=2)
     assert worker.exit_status is None
-    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
-    assert lens.crashes(selection_id) == 2
-    lens.check_invariants()

@@ -8,19 +8,14 @@ import httpx
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from app.store.tables import Status
 from tests.e2e.stack import Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 _SOMEBODY = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lens' AND pid <> pg_backend_pid() LIMIT 1"
 
 
 def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
+    worker, selection_id = lens.hold_in_the_search()
 
     with lens.database.engine.connect() as session:
         os.kill(lens.scalar(_SOMEBODY), signal.SIGKILL)  # Postgres cuts every session and recovers
@@ -28,13 +23,9 @@ def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
         session.invalidate()
     lens.let_go()
     until(lambda: _is_ready(lens), "the service answers again")
-    selection = lens.wait_until_done(selection_id)
 
+    lens.check_undisturbed(selection_id, attempt=1, crashes=0)
     assert worker.exit_status is None
-    assert selection["status"] == Status.SUCCEEDED
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
-    assert (selection["attempt"], lens.crashes(selection_id)) == (1, 0)
-    lens.check_invariants()
 
 
 def _is_cut(session: Connection) -> bool:

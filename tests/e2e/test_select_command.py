@@ -24,12 +24,6 @@ from tests.dispositions import default_signals
 from tests.e2e.lens_command import SMALL, run
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
-from tests.tiny_models import tiny_causal_lm
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import signal
 from app.store.tables import Status
 from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
-from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 DRAIN_SECONDS = 10
@@ -37,10 +36,7 @@ def test_an_api_says_that_it_stops_and_finishes_what_it_began(second_api: Proces
 
 
 def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
+    worker, selection_id = lens.hold_in_the_search()
     horse = worker.wait_for_horse()
 
     assert worker.terminate(RELEASE_SECONDS) == 0
@@ -48,9 +44,5 @@ def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: S
     assert lens.get(selection_id)["status"] == Status.QUEUED
     lens.let_go()
     lens.start_worker()
-    selection = lens.wait_until_done(selection_id)
 
-    assert selection["status"] == Status.SUCCEEDED
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
-    assert lens.crashes(selection_id) == 0
-    lens.check_invariants()
+    lens.check_undisturbed(selection_id, attempt=2, crashes=0)

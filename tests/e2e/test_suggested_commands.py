@@ -8,17 +8,11 @@ import pytest
 
 from lens_engine.result import SelectionResult
 from tests.e2e.lens_command import SMALL, run
-from tests.tiny_models import tiny_causal_lm
 
 ROWS = [
     (f"Zimmer {row} war {'schön; sehr groß' if row % 2 else 'zu laut, leider'}", "gut" if row % 2 else "schlecht")
     for row in range(150)
 ]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(autouse=True)

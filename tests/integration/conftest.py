@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from fastapi import FastAPI
@@ -15,15 +15,24 @@ from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
+from app.lifecycle.sweep import Settling, SweepReport
+from app.lifecycle.sweep import sweep as sweep_once
 from app.main import close_app, create_app
 from app.selections.reader import Reader
 from app.settings import Settings
 from app.store.database import Database, create_database
 from app.store.queue import JobQueue
+from app.store.tables import Job
 from lens_engine.result import SelectionResult
 from tests.api_keys import make_keys
+from tests.integration.refused_submissions import Intake
 from tests.integration.samples import make_bag_of_words, make_result, make_submission
 from worker.jobs import claim_and_execute
+
+MakeClient = Callable[..., TestClient]
+Publish = Callable[[str], str]
+Sweep = Callable[..., SweepReport]
+T = TypeVar("T")
 
 
 def execute_job(job_id: str, settings: Settings) -> bool:
@@ -58,6 +67,16 @@ def run_sql(database: Database, statement: str, **values: object) -> Any:
     with database.session_scope() as session:
         answer = session.execute(text(statement), values)
         return answer.scalar() if answer.returns_rows else None
+
+
+def count_rows(database: Database, table: str) -> int:
+    return int(run_sql(database, f"SELECT count(*) FROM {table}"))
+
+
+def transact(database: Database, act: Callable[..., T], *values: Any, **options: Any) -> T:
+    """Call a function with a session in a transaction of its own. Returns what it returns."""
+    with database.session_scope() as session:
+        return act(session, *values, **options)
 
 
 @contextmanager
@@ -127,7 +146,7 @@ def kept_reader(migrated: Settings) -> Iterator[Reader | None]:
 
 
 @pytest.fixture
-def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[Callable[..., TestClient]]:
+def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[MakeClient]:
     """Clients of apps that do not sweep; settings may be changed."""
     made: list[TestClient] = []
 
@@ -147,7 +166,7 @@ def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[Call
 
 
 @pytest.fixture
-def make_guarded(make_client: Callable[..., TestClient], database: Database) -> Callable[..., TestClient]:
+def make_guarded(make_client: MakeClient, database: Database) -> MakeClient:
     """Clients of apps that ask for keys. The owners that are named have one."""
 
     def make(*owners: str, **changes: Any) -> TestClient:
@@ -158,8 +177,13 @@ def make_guarded(make_client: Callable[..., TestClient], database: Database) -> 
 
 
 @pytest.fixture
-def client(make_client: Callable[..., TestClient]) -> TestClient:
+def client(make_client: MakeClient) -> TestClient:
     return make_client()
+
+
+@pytest.fixture
+def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
+    return Intake(client, database, settings)
 
 
 @dataclass(frozen=True)
@@ -177,9 +201,17 @@ class Selections:
     def running(self, lease_seconds: float = 60) -> Claim:
         return self.claim(self.queued(), lease_seconds)
 
+    def sql(self, statement: str, **values: object) -> Any:
+        return run_sql(self.database, statement, **values)
+
+    def count(self, table: str) -> int:
+        return count_rows(self.database, table)
+
+    def transact(self, act: Callable[..., T], *values: Any, **options: Any) -> T:
+        return transact(self.database, act, *values, **options)
+
     def claim(self, selection_id: str, lease_seconds: float = 60) -> Claim:
-        with self.database.session_scope() as session:
-            claim = claims.claim_job(session, selection_id, lease_seconds)
+        claim = self.transact(claims.claim_job, selection_id, lease_seconds)
         assert claim is not None
         return claim
 
@@ -189,25 +221,27 @@ class Selections:
         return claim
 
     def succeeded(self, result: SelectionResult | None = None) -> str:
-        claim = self.running()
-        with self.database.session_scope() as session:
-            assert endings.finish(session, claim, result or make_result())
-        return claim.job_id
+        return self.finish(self.running(), result)
 
     def of_words(self) -> str:
         """A finished selection whose classifier counts words."""
         return self.succeeded(make_result(classifier=make_bag_of_words()))
 
     def failed(self) -> str:
-        claim = self.running()
-        with self.database.session_scope() as session:
-            assert endings.fail(session, claim, {"code": "non-finite"})
-        return claim.job_id
+        return self.fail(self.running())
 
     def cancelled(self) -> str:
         selection_id = self.queued()
         assert self.client.post(f"/selections/{selection_id}/cancel").status_code == 202
         return selection_id
+
+    def finish(self, claim: Claim, result: SelectionResult | None = None) -> str:
+        assert self.transact(endings.finish, claim, result or make_result())
+        return claim.job_id
+
+    def fail(self, claim: Claim) -> str:
+        assert self.transact(endings.fail, claim, {"code": "non-finite"})
+        return claim.job_id
 
     def in_state(self, status: str) -> str:
         made = getattr(self, status)()
@@ -218,6 +252,10 @@ class Selections:
         events = self.client.get(f"/selections/{selection_id}/events").json()["items"]
         return [event["data"] for event in events if event["type"] == kind]
 
+    def read(self, selection_id: str) -> Job:
+        with self.database.session_scope() as session:
+            return session.get_one(Job, selection_id)
+
     def status_of(self, selection_id: str) -> str:
         return str(self.client.get(f"/selections/{selection_id}").json()["status"])
 
@@ -227,8 +265,15 @@ def selections(client: TestClient, database: Database) -> Selections:
     return Selections(client, database)
 
 
+@pytest.fixture
+def sweep(database: Database, queue: JobQueue, settings: Settings) -> Sweep:
+    """Sweep once; a queue, settings and a memory of outages may take the place of the usual ones."""
+    usual = {"database": database, "queue": queue, "settings": settings, "settling": Settling(0)}
+    return lambda **given: sweep_once(**{**usual, **given})
+
+
 @pytest.fixture(params=["selection", "prompt"])
-def publish(request: pytest.FixtureRequest, client: TestClient) -> Callable[[str], str]:
+def publish(request: pytest.FixtureRequest, client: TestClient) -> Publish:
     """From a selection with a result to the path of what production reads: its own, or that of a prompt."""
 
     def path_of(selection_id: str) -> str:

@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import close_app, create_app
 from app.selections.receiving import Admission
 from app.settings import Settings
+from tests.integration.conftest import MakeClient
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 BODY = json.dumps(make_submission()).encode()
@@ -173,9 +173,7 @@ REFUSED: list[tuple[int, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("status", "request_"), REFUSED)
-def test_refused_submission_gives_its_place_back(
-    make_client: Callable[..., TestClient], status: int, request_: dict[str, Any]
-) -> None:
+def test_refusal_gives_its_place_back(make_client: MakeClient, status: int, request_: dict[str, Any]) -> None:
     client = make_client(max_submissions=1, max_waiting_submissions=0, max_json_bytes=99_999)
 
     assert client.post("/selections", **request_).status_code == status

@@ -1,7 +1,6 @@
 """What production reads of a selection, and of a prompt that keeps a copy of it: byte for byte, number for number."""
 
 import json
-from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -12,10 +11,8 @@ from lens_engine.result import SupportExamples
 from lens_engine.show.exports import FORMATS, FormatName, export_support_examples
 from lens_engine.types import StopReason
 from tests.formed import take_form
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Publish, Selections
 from tests.integration.samples import TASK, make_answer, make_result, pointers_of, problem_of
-
-Publish = Callable[[str], str]
 
 AWKWARD = [
     "A fine day.",
@@ -75,9 +72,7 @@ def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, p
         ]
 
 
-def test_figures_of_test_rows_come_before_an_estimate(
-    client: TestClient, selections: Selections, publish: Publish
-) -> None:
+def test_test_figures_come_before_an_estimate(client: TestClient, selections: Selections, publish: Publish) -> None:
     test = ANSWERS["prompt"].judged
     answers = tuple(one.model_copy(update={"test": test}) for one in ANSWERS.values())
     path = publish(selections.succeeded(make_result().model_copy(update={"support_examples": answers})))
@@ -85,9 +80,7 @@ def test_figures_of_test_rows_come_before_an_estimate(
         assert shown.json()["expected"] == {"accuracy": 0.9, "ci95": [0.8, 0.95], "n": 60, "basis": "test"}
 
 
-def test_result_without_classifier_has_its_best_prompt_only(
-    client: TestClient, selections: Selections, publish: Publish
-) -> None:
+def test_without_classifier_there_is_a_prompt(client: TestClient, selections: Selections, publish: Publish) -> None:
     path = publish(selections.succeeded(make_result(StopReason.BUDGET, has_classifier=False)))
     best = client.post(f"{path}/render", json={"input": "b"}).json()
     assert (best["prompts"][0]["prompt"], best["partial"]) == (prompt_of("b"), True)
@@ -102,9 +95,7 @@ def test_label_words_are_those_of_the_result(client: TestClient, selections: Sel
     assert [one["word"] for one in rendered["label_words"]] == ["terrible", "great"]
 
 
-def test_instruction_stands_once_before_the_prompt(
-    client: TestClient, selections: Selections, publish: Publish
-) -> None:
+def test_instruction_stands_once_before_a_prompt(client: TestClient, selections: Selections, publish: Publish) -> None:
     """In the prompt of the support examples, and in exports."""
     said, result = "Praise {text} or blame?", make_result()
     task = result.task.model_copy(update={"instruction": said})
@@ -134,9 +125,7 @@ def test_service_and_library_export_the_same_bytes(
 
 
 @pytest.mark.parametrize("kind", ["nearest", "fixed+nearest"])
-def test_formats_have_the_fixed_form(
-    client: TestClient, selections: Selections, publish: Publish, kind: FormKind
-) -> None:
+def test_formats_show_fixed_form(client: TestClient, selections: Selections, publish: Publish, kind: FormKind) -> None:
     path = f"{publish(selections.succeeded(take_form(make_result(), kind)))}/export"
     assert client.get(path, params={"format": "text"}).content == export_support_examples(make_result(), "text")
     assert client.get(path, params={"format": "folder"}).status_code == 400

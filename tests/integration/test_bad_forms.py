@@ -1,13 +1,12 @@
 """Multipart bodies: broken ones, foreign charsets, missing and unknown parts."""
 
 import json
-from collections.abc import Callable
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
+from tests.integration.conftest import MakeClient
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_spec
 from tests.unit.lens_engine.files.dataset_uploads import write_csv
@@ -16,11 +15,6 @@ CSV = write_csv(GOOD_ROWS)
 SPEC = json.dumps(make_spec()).encode()
 UNREADABLE = Refusal("bad-request", (), 400)
 FORM = {"Content-Type": "multipart/form-data; boundary=edge"}
-
-
-@pytest.fixture
-def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
-    return Intake(client, database, settings)
 
 
 def part(header: bytes, content: bytes) -> bytes:
@@ -73,9 +67,7 @@ def test_broken_form_is_refused(intake: Intake, body: bytes, expected: Refusal) 
     intake.assert_refused(intake.client.post("/selections", content=body, headers=FORM), expected)
 
 
-def test_form_too_large_for_memory_and_cap_is_refused(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings
-) -> None:
+def test_form_beyond_memory_and_cap_is_refused(make_client: MakeClient, database: Database, settings: Settings) -> None:
     """The upload is on disk already when it passes the cap."""
     intake = Intake(make_client(max_upload_bytes=3 * 2**20), database, settings)
     body = named(b"dataset", CANARY.encode() * 2**19)

@@ -1,13 +1,11 @@
-"""POST /cancel and DELETE in every state."""
-
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.store.database import Database
-from app.store.tables import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
+from app.store.tables import StoredCheckpoint
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -39,11 +37,9 @@ def test_cancel_after_the_end_is_a_conflict(client: TestClient, selections: Sele
     problem_of(response, 409, "already-finished")
 
 
-def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
-    selections: Selections, database: Database, client: TestClient
-) -> None:
+def test_cancelled_in_the_queue_keeps_the_best_of_attempts_before(selections: Selections, client: TestClient) -> None:
     best = make_result(StopReason.CANCELLED)
-    selection_id = queue_again(selections, database, best)
+    selection_id = queue_again(selections, selections.database, best)
 
     assert client.post(f"/selections/{selection_id}/cancel").status_code == 202
 
@@ -51,16 +47,15 @@ def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
     assert (shown["status"], shown["partial"], shown["digest"]) == ("cancelled", True, best.digest)
     result = client.get(f"/selections/{selection_id}/result").json()
     assert [example["row"] for example in result["support_examples"][0]["examples"]] == [3, 0]
-    with database.session_scope() as session:
-        assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1  # for a resume
+    assert selections.count("checkpoints") == 1  # for a resume
 
 
 @pytest.mark.parametrize("best", [None, {"a": "result that cannot be read"}])
 def test_cancelled_in_the_queue_without_a_readable_best_has_no_result(
-    selections: Selections, database: Database, client: TestClient, best: dict[str, str] | None
+    selections: Selections, client: TestClient, best: dict[str, str] | None
 ) -> None:
-    selection_id = queue_again(selections, database, None)
-    with database.session_scope() as session:
+    selection_id = queue_again(selections, selections.database, None)
+    with selections.database.session_scope() as session:
         session.execute(update(StoredCheckpoint).values(best=best))
 
     assert client.post(f"/selections/{selection_id}/cancel").status_code == 202
@@ -78,25 +73,21 @@ def queue_again(selections: Selections, database: Database, best: SelectionResul
     return claim.job_id
 
 
-def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:
+def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections) -> None:
     claim = selections.cancelling()
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.COMPLETED))
+    assert selections.transact(endings.finish, claim, make_result(StopReason.COMPLETED))
     assert selections.status_of(claim.job_id) == "succeeded"
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
-def test_ended_selection_is_deleted_with_its_data(
-    client: TestClient, selections: Selections, database: Database, status: str
-) -> None:
+def test_ended_selection_is_deleted_with_its_data(client: TestClient, selections: Selections, status: str) -> None:
     selection_id = selections.in_state(status)
     response = client.delete(f"/selections/{selection_id}")
     assert (response.status_code, response.content) == (204, b"")
     problem_of(client.get(f"/selections/{selection_id}"), 404, "not-found")
     problem_of(client.delete(f"/selections/{selection_id}"), 404, "not-found")
-    with database.session_scope() as session:
-        for table in (Job, Dataset, Event, StoredClassifier):
-            assert session.scalar(select(func.count()).select_from(table)) == 0
+    for table in ("jobs", "datasets", "events", "classifiers"):
+        assert selections.count(table) == 0
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "cancelling"])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
@@ -14,12 +14,11 @@ from app.lifecycle.endings import Crash
 from app.lifecycle.spec import load_submission
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
-from lens_engine.classifier.classifier import Classifier
+from app.store.tables import Job, Report, StoredClassifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, count_rows, run_sql, transact
 from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission
 
 DIED = Crash.died(Settings())
@@ -42,48 +41,43 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
 
 def snapshot(database: Database) -> list[object]:
     """All rows that a worker may write, as text."""
-    with database.session_scope() as session:
-        tables = ("jobs", "checkpoints", "reports", "classifiers", "events")
-        return [session.execute(text(f"SELECT array_agg(t::text) FROM {table} t")).scalar() for table in tables]
+    tables = ("jobs", "checkpoints", "reports", "classifiers", "events")
+    return [run_sql(database, f"SELECT array_agg(t::text) FROM {table} t") for table in tables]
 
 
-def read(database: Database, claim: Claim) -> Job:
+def load_result(database: Database, claim: Claim) -> SelectionResult:
     with database.session_scope() as session:
-        return session.get_one(Job, claim.job_id)
+        report = session.get_one(Report, claim.job_id).result
+        classifier = session.get_one(StoredClassifier, claim.job_id).classifier
+    return SelectionResult.model_validate({**report, "classifier": classifier})
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_holder_may_write(selections: Selections, database: Database, write: Callable[..., bool]) -> None:
+def test_holder_may_write(selections: Selections, write: Callable[..., bool]) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        assert write(session, claim)
+    assert selections.transact(write, claim)
 
 
 def check_writes_nothing(database: Database, claim: Claim) -> None:
     before = snapshot(database)
     for name, write in WRITES.items():
-        with database.session_scope() as session:
-            assert not write(session, claim), name
+        assert not transact(database, write, claim), name
     assert snapshot(database) == before
 
 
 def test_zombie_writes_nothing(selections: Selections, database: Database) -> None:
     zombie = selections.running()
-    with database.session_scope() as session:
-        endings.requeue(session, zombie)
+    selections.transact(endings.requeue, zombie)
     current = selections.claim(zombie.job_id)
     assert current.attempt == zombie.attempt + 1
     check_writes_nothing(database, zombie)
 
 
-def test_holder_writes_nothing_after_a_restore_gave_its_number_to_another(
-    selections: Selections, database: Database
-) -> None:
+def test_holder_writes_nothing_after_a_restore_gave_its_number_to_another(selections: Selections) -> None:
     zombie = selections.running()
-    with database.session_scope() as session:
-        session.execute(text("UPDATE jobs SET status = 'queued', lease_until = NULL, attempt = 0"))
+    selections.sql("UPDATE jobs SET status = 'queued', lease_until = NULL, attempt = 0")
     assert selections.claim(zombie.job_id) == zombie
-    check_writes_nothing(database, zombie)
+    check_writes_nothing(selections.database, zombie)
 
 
 @pytest.mark.parametrize("status", ["queued", "succeeded", "failed", "cancelled"])
@@ -94,27 +88,23 @@ def test_nobody_writes_to_what_nobody_holds(selections: Selections, database: Da
 
 
 @pytest.mark.parametrize("status", ["running", "cancelling", "succeeded", "failed", "cancelled"])
-def test_only_queued_selection_can_be_claimed(selections: Selections, database: Database, status: str) -> None:
+def test_only_queued_selection_can_be_claimed(selections: Selections, status: str) -> None:
     selection_id = selections.in_state(status)
-    with database.session_scope() as session:
-        assert claims.claim_job(session, selection_id, 60) is None
+    assert selections.transact(claims.claim_job, selection_id, 60) is None
 
 
-def test_many_claims_at_once_have_one_winner(selections: Selections, database: Database) -> None:
+def test_many_claims_at_once_have_one_winner(selections: Selections) -> None:
     selection_id = selections.queued()
 
     def claim(_: int) -> Claim | None:
-        with database.session_scope() as session:
-            return claims.claim_job(session, selection_id, 60)
+        return selections.transact(claims.claim_job, selection_id, 60)
 
     with ThreadPoolExecutor(4) as pool:
         won = [claim for claim in pool.map(claim, range(20)) if claim is not None]
     assert won == [Claim(selection_id, 1)]
 
 
-def test_claim_carries_the_id_of_the_request_into_the_log_of_the_worker(
-    client: TestClient, selections: Selections
-) -> None:
+def test_claim_carries_the_id_of_its_request_into_the_workers_log(client: TestClient, selections: Selections) -> None:
     answer = client.post("/selections", json=make_submission(), headers={"X-Request-ID": "trace-7"})
     claim = selections.claim(answer.json()["id"])
     assert claim.log_fields == {"job_id": claim.job_id, "attempt": 1, "request_id": "trace-7"}
@@ -141,35 +131,28 @@ def test_claim_waits_for_the_backoff(selections: Selections, database: Database)
         ("status = 'queued', lease_until = NULL", Lease.LOST),
     ],
 )
-def test_parent_sees_when_an_attempt_is_over(
-    selections: Selections, database: Database, change: str, expected: Lease
-) -> None:
+def test_parent_sees_when_an_attempt_is_over(selections: Selections, change: str, expected: Lease) -> None:
     claim = selections.running()
-    run_sql(database, f"UPDATE jobs SET {change}")
-    with database.session_scope() as session:
-        assert claims.read_lease_for_parent(session, claim, stop_grace_seconds=5) is expected
+    selections.sql(f"UPDATE jobs SET {change}")
+    assert selections.transact(claims.read_lease_for_parent, claim, stop_grace_seconds=5) is expected
 
 
 def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, database: Database) -> None:
     claim = selections.running(lease_seconds=1)
-    with database.session_scope() as session:
-        assert claims.renew_lease(session, claim, 500) is Lease.HELD
-    with database.session_scope() as session:
-        left = session.scalar(select(func.extract("epoch", Job.lease_until - func.now())))
-    assert 490 < float(left or 0) <= 500
+    assert selections.transact(claims.renew_lease, claim, 500) is Lease.HELD
+    assert 490 < run_sql(database, "SELECT extract(epoch FROM lease_until - now()) FROM jobs") <= 500
 
 
 def test_newest_checkpoint_replaces_the_one_before(selections: Selections, database: Database) -> None:
     claim = selections.running()
     later = Checkpoint("fingerprint", Phase.SEARCH, 3, "float32", {"beam": [[1]]})
     for checkpoint in (CHECKPOINT, later):
-        with database.session_scope() as session:
-            assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint))
+        assert selections.transact(claims.save_checkpoint, claim, PackedCheckpoint.of(checkpoint))
     with database.session_scope() as session:
         data = claims.load_checkpoint(session, claim)
         assert data is not None
         assert Checkpoint.from_bytes(data) == later
-        assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1
+    assert count_rows(database, "checkpoints") == 1
 
 
 @pytest.mark.parametrize("ending", ["finish", "fail", "drop"])
@@ -189,56 +172,35 @@ def test_ending_forgets_the_checkpoint(selections: Selections, database: Databas
         (StopReason.CANCELLED, "cancelled", True),
     ],
 )
-def test_result_is_stored_whole_and_ends_the_selection(
-    selections: Selections, database: Database, stop_reason: StopReason, status: str, partial: bool
-) -> None:
+def test_result_is_stored_whole(selections: Selections, stop_reason: StopReason, status: str, partial: bool) -> None:
     claim, result = selections.running(), make_result(stop_reason)
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, result)
-    stored = read(database, claim)
+    assert selections.transact(endings.finish, claim, result)
+    stored = selections.read(claim.job_id)
     assert (stored.status, stored.partial, stored.stop_reason) == (status, partial, stop_reason.value)
     assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)
     assert getattr(stored, f"{status}_at") is not None
-    with database.session_scope() as session:
-        report = session.get_one(Report, claim.job_id).result
-        classifier = session.get_one(StoredClassifier, claim.job_id).classifier
-    assert SelectionResult.model_validate({**report, "classifier": classifier}) == result
-    assert Classifier.model_validate(classifier) == result.classifier
+    assert load_result(selections.database, claim) == result
 
 
-@pytest.mark.parametrize("ending", ["release", "finish late"])
-def test_end_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database, ending: str) -> None:
-    claim = selections.cancelling()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        assert WRITES[ending](session, claim)
-        assert claims.load_checkpoint(session, claim) is not None  # for a resume
-    stored = read(database, claim)
-    assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
-    assert stored.cancelled_at is not None
-
-
+@pytest.mark.parametrize("best", [None, make_result(StopReason.CANCELLED)])
 @pytest.mark.parametrize("ending", ["release", "finish cancelled", "finish late"])
-def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
-    selections: Selections, database: Database, ending: str
-) -> None:
-    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
-    with database.session_scope() as session:
+def test_cancel_keeps_checkpoint_and_best(selections: Selections, ending: str, best: SelectionResult | None) -> None:
+    claim = selections.cancelling()
+    with selections.database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
         assert WRITES[ending](session, claim)
-    stored = read(database, claim)
-    assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
-    assert stored.lease_until is None
-    with database.session_scope() as session:
-        report = session.get_one(Report, claim.job_id).result
-        classifier = session.get_one(StoredClassifier, claim.job_id).classifier
-        assert SelectionResult.model_validate({**report, "classifier": classifier}) == best
+        assert claims.load_checkpoint(session, claim) is not None  # for a resume
+    stored = selections.read(claim.job_id)
+    assert (stored.status, stored.stop_reason, stored.lease_until) == ("cancelled", "cancelled", None)
+    assert stored.cancelled_at is not None
+    if best is not None:
+        assert (stored.partial, stored.digest) == (True, best.digest)
+        assert load_result(selections.database, claim) == best
 
 
-def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: Database) -> None:
+def test_submission_is_loaded_as_it_was_sent(selections: Selections) -> None:
     selection_id = selections.queued()
-    with database.session_scope() as session:
-        submission = load_submission(session, selection_id)
+    submission = selections.transact(load_submission, selection_id)
     assert [(e.row, e.text, e.label) for e in submission.examples] == [
         (index, row["text"], row["label"]) for index, row in enumerate(make_rows())
     ]

@@ -5,7 +5,6 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from lens_engine.result.selection_result import classifier_of_prompt
 from tests.endpoints.double import Double, HashBehind
 from tests.endpoints.serving import serving
 from tests.formed import take_form
-from tests.integration.conftest import Selections
+from tests.integration.conftest import MakeClient, Selections
 from tests.integration.samples import make_bag_of_words, make_result, problem_of
 from tests.ports import reserve_port
 
@@ -93,9 +92,7 @@ def test_a_bad_text_costs_no_other_counts_in_no_figure_and_is_in_no_log(
         ({"inputs": ["a"], "answer_above": 1.01}, "/answer_above"),
     ],
 )
-def test_a_body_of_another_form_is_refused_at_its_place(
-    client: TestClient, words: str, body: dict[str, Any], pointer: str
-) -> None:
+def test_bad_body_is_refused_at_its_place(client: TestClient, words: str, body: dict[str, Any], pointer: str) -> None:
     refused = problem_of(ask(client, words, **body), 422, "invalid-request")
     assert refused["errors"][0]["pointer"] == pointer
     assert CANARY not in json.dumps(refused)
@@ -113,7 +110,7 @@ def test_most_texts_are_answered_and_a_ninth_request_of_an_owner_waits(client: T
 
 @pytest.mark.parametrize("kind", ["fixed", "nearest", "fixed+nearest"])
 def test_a_prompt_of_any_form_is_asked_of_a_server_by_the_api_itself(
-    make_client: Callable[..., TestClient], selections: Selections, tmp_path: Path, kind: FormKind
+    make_client: MakeClient, selections: Selections, tmp_path: Path, kind: FormKind
 ) -> None:
     with serving(Double(HashBehind())) as double:
         endpoint = Endpoint("vllm", double.url, "served")
@@ -138,9 +135,7 @@ def test_a_prompt_of_any_form_is_asked_of_a_server_by_the_api_itself(
     assert (about["kind"], about["form"]["kind"], about["model"]) == ("prompt", kind, "ours")
 
 
-def test_without_a_process_that_holds_the_model_the_answer_says_what_to_start(
-    make_client: Callable[..., TestClient], selections: Selections
-) -> None:
+def test_without_a_process_for_the_model_it_says_what_to_start(make_client: MakeClient, selections: Selections) -> None:
     path = f"/selections/{selections.succeeded()}"
     changes = {"allowed_models": {"table": "table"}, "default_model": "table"}
     away = make_client(answers_addresses=(f"http://127.0.0.1:{reserve_port()}",), **changes)

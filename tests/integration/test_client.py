@@ -3,10 +3,9 @@
 import asyncio
 import csv
 import json
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from app.lifecycle import endings
-from app.store.database import Database
-from lens_cli.application import main
 from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem
 from lens_engine.show.exports import export_support_examples
-from tests.integration.conftest import Selections, run_sql
+from tests.e2e.lens_command import run
+from tests.integration.conftest import Selections
 from tests.integration.prompts_with_pools import make_finding_result
 from tests.integration.samples import make_bag_of_words, make_classifier, make_csv, make_result, make_rows, make_spec
 
@@ -40,22 +37,12 @@ def url(client: TestClient) -> Iterator[str]:
     thread.join(10)
 
 
-@pytest.fixture
-def finish(selections: Selections, database: Database) -> Callable[[str], None]:
-    def end(selection_id: str) -> None:
-        claim = selections.claim(selection_id)
-        with database.session_scope() as session:
-            assert endings.finish(session, claim, make_result())
-
-    return end
-
-
-def test_from_a_submission_to_production(url: str, finish: Callable[[str], None]) -> None:
+def test_from_a_submission_to_production(url: str, selections: Selections) -> None:
     with LensClient(url) as client:
         made = client.selections.submit(make_csv(), spec=make_spec(), idempotency_key="k1")
         assert client.selections.submit(make_csv(), spec=make_spec(), idempotency_key="k1").id == made.id
         assert made.status == "queued"
-        finish(made.id)
+        selections.finish(selections.claim(made.id))
         assert client.selections.wait(made.id, timeout=10).digest == make_result().digest
         found = client.selections.support_examples(made.id, use="probabilities")
         assert [one.row for one in found.examples] == [4, 1]
@@ -105,9 +92,7 @@ def test_cancel_resume_and_list_without_blocking(url: str) -> None:
     assert asyncio.run(act()) == ["cancelled", "queued", True]
 
 
-def test_datasets_and_answers_at_once(
-    url: str, finish: Callable[[str], None], database: Database, tmp_path: Path
-) -> None:
+def test_datasets_and_answers_at_once(url: str, selections: Selections, tmp_path: Path) -> None:
     with LensClient(url) as client:
         dataset = client.datasets.store(examples=make_rows(), name="reviews")
         assert client.datasets.store(make_csv()).id != dataset.id  # of another format
@@ -122,10 +107,10 @@ def test_datasets_and_answers_at_once(
             client.datasets.delete(dataset.id)
         with refusing("not-finished"):
             client.selections.classify(made.id, "a")
-        finish(made.id)
+        selections.finish(selections.claim(made.id))
         words = make_bag_of_words()
         words = words.model_copy(update={"task": words.task.model_copy(update={"left_out": ("mixed",)})})
-        run_sql(database, "UPDATE classifiers SET classifier = :words", words=words.model_dump_json())
+        selections.sql("UPDATE classifiers SET classifier = :words", words=words.model_dump_json())
         client.prompts.put("triage", selection_id=made.id)
         texts = [row["text"] for row in make_rows()] * 10
         found = client.prompts.classify("triage", texts, prompts="classifier")
@@ -158,7 +143,7 @@ def test_datasets_and_answers_at_once(
 
 
 def test_command_goes_on_where_the_client_was_killed_and_tells_of_bad_rows(
-    url: str, selections: Selections, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+    url: str, selections: Selections, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     selection_id = selections.succeeded(make_result(classifier=make_bag_of_words()))
     texts = [f"{row['text']} {number}" for number in range(9) for row in make_rows()]
@@ -176,11 +161,9 @@ def test_command_goes_on_where_the_client_was_killed_and_tells_of_bad_rows(
     address = ("--service", f"{url}/selections/{selection_id}", "--prompts", "classifier")
     outputs = (("out.csv", "541/541 rows"), ("new.csv", "exists"), ("out.csv", "exists"), ("own.csv", "512/541 rows"))
     for output, said in outputs:
-        monkeypatch.setattr(sys, "argv", ["lens", "classify", "new.csv", *address, "--output", output])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr().err
-        assert (ended.value.code, said in told) == (2, True), told
+        done = run(["classify", "new.csv", *address, "--output", output])
+        told = done.stderr
+        assert (done.returncode, said in told) == (2, True), told
         assert ("512/541 rows" in told) == (output == "own.csv")  # a batch has no speed before another ended
         assert said == "exists" or f"541 rows in {output}\nerror: 1 of 541 rows could not be classified" in told
     assert "row 541: (line 542) `text` is longer than 20,000 characters" in told

@@ -24,29 +24,18 @@ def test_server_that_only_reads_is_away(selections: Selections, settings: Settin
 
 def test_session_that_was_cut_off_while_idle_is_away(settings: Settings) -> None:
     database = create_database(settings, pool_size=1)
-    try:
-        with pytest.raises(OperationalError, match="idle-in-transaction"):
-            idle_too_long(database)
-        with database.session_scope() as session:
-            assert session.execute(text("SELECT 1")).scalar() == 1
-    finally:
-        database.dispose()
+    with pytest.raises(OperationalError, match="idle-in-transaction"):
+        idle_too_long(database)
+    assert run_sql(database, "SELECT 1") == 1
+    database.dispose()
 
 
 def test_connection_that_was_cut_while_idle_is_replaced_unseen(settings: Settings, database: Database) -> None:
     pooled = create_database(settings, pool_size=1)
-    try:
-        first = backend_of(pooled)
-        run_sql(database, "SELECT pg_terminate_backend(:pid)", pid=first)
-        assert backend_of(pooled) != first
-    finally:
-        pooled.dispose()
-
-
-def backend_of(database: Database) -> int:
-    with database.session_scope() as session:
-        pid: int = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        return pid
+    first = run_sql(pooled, "SELECT pg_backend_pid()")
+    run_sql(database, "SELECT pg_terminate_backend(:pid)", pid=first)
+    assert run_sql(pooled, "SELECT pg_backend_pid()") != first
+    pooled.dispose()
 
 
 def idle_too_long(database: Database) -> None:

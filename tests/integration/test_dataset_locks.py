@@ -11,7 +11,7 @@ from app.store.database import Database
 from app.store.datasets import delete_unused_datasets, owns_dataset
 from app.web.authentication import LOCAL_OWNER
 from tests.e2e.waiting import until
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, run_sql, transact
 from tests.integration.samples import make_rows, make_submission
 
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -33,8 +33,7 @@ def deletion(database: Database, dataset_id: str) -> Iterator[list[BaseException
 
     def delete() -> None:
         try:
-            with database.session_scope() as session:
-                delete_unused_datasets(session, LOCAL_OWNER, [dataset_id])
+            transact(database, delete_unused_datasets, LOCAL_OWNER, [dataset_id])
         except BaseException as error:  # noqa: BLE001 - the test asserts that there is none
             errors.append(error)
 
@@ -49,26 +48,22 @@ def wait_until_blocked(database: Database) -> None:
     until(lambda: run_sql(database, _BLOCKED), "the deletion waits for the dataset")
 
 
-def test_dataset_that_a_submission_is_about_to_use_is_kept(
-    selections: Selections, database: Database, dataset_id: str
-) -> None:
+def test_dataset_that_a_submission_is_about_to_use_is_kept(selections: Selections, dataset_id: str) -> None:
     other = {**make_submission(), "examples": make_rows()[:-1]}
     other_id = selections.client.post("/selections", json=other).json()["id"]
-    with database.session_scope() as session:
+    with selections.database.session_scope() as session:
         assert owns_dataset(session, LOCAL_OWNER, dataset_id)
-        with deletion(database, dataset_id) as errors:
-            wait_until_blocked(database)
+        with deletion(selections.database, dataset_id) as errors:
+            wait_until_blocked(selections.database)
             session.execute(
                 text("UPDATE jobs SET dataset_id = :dataset WHERE id = :id"), {"dataset": dataset_id, "id": other_id}
             )
             session.commit()
     assert errors == []
-    assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
+    assert selections.sql(f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
 
 
-def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
-    selections: Selections, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_submission_locks_datasets_as_a_deletion(selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise two of them could wait for each other."""
     rows = make_rows()
     ids = [

@@ -3,7 +3,7 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from app.settings import Settings
 from app.store.schema import upgrade_schema
 from tests.api_keys import headers_of
 from tests.integration.asgi import call
-from tests.integration.conftest import write_revision
+from tests.integration.conftest import MakeClient, write_revision
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 from tests.outages import absent, frozen_backends
 
@@ -28,9 +28,7 @@ def in_chunks(content: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("path", ["/selections", "/selections/sel_01jd0000000000000000000000/render"])
-def test_body_one_byte_over_the_cap_is_too_large(
-    make_client: Callable[..., TestClient], path: str, chunked: bool
-) -> None:
+def test_body_one_byte_over_the_cap_is_too_large(make_client: MakeClient, path: str, chunked: bool) -> None:
     client = make_client(max_upload_bytes=2000, max_body_bytes=2000)
     content = b'{"input": "' + b"x" * (2001 - 13) + b'"}'
     assert len(content) == 2001
@@ -40,7 +38,7 @@ def test_body_one_byte_over_the_cap_is_too_large(
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_body_of_exactly_the_cap_is_read(make_client: Callable[..., TestClient], chunked: bool) -> None:
+def test_body_of_exactly_the_cap_is_read(make_client: MakeClient, chunked: bool) -> None:
     content = json.dumps(make_submission()).encode()
     client = make_client(max_upload_bytes=len(content))
     headers = {"Content-Type": "application/json"}
@@ -49,7 +47,7 @@ def test_body_of_exactly_the_cap_is_read(make_client: Callable[..., TestClient],
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_json_over_its_own_cap_is_to_be_sent_as_a_file(make_client: Callable[..., TestClient], chunked: bool) -> None:
+def test_json_over_its_own_cap_is_to_be_sent_as_a_file(make_client: MakeClient, chunked: bool) -> None:
     content = json.dumps(make_submission()).encode()
     client = make_client(max_json_bytes=len(content) - 1)
     headers = {"Content-Type": "Application/JSON; charset=utf-8"}
@@ -62,9 +60,7 @@ def test_json_over_its_own_cap_is_to_be_sent_as_a_file(make_client: Callable[...
 
 
 @pytest.mark.parametrize("unit", [b"[]", b'{"a":1}'])
-def test_json_of_far_too_many_small_values_is_refused_before_it_is_built(
-    make_client: Callable[..., TestClient], unit: bytes
-) -> None:
+def test_json_of_far_too_many_small_values_is_refused_before_it_is_built(make_client: MakeClient, unit: bytes) -> None:
     client = make_client(max_rows=1000)
     spec = json.dumps(make_spec()).encode()
     content = b'{"spec": %b, "examples": [%b]}' % (spec, b",".join([unit] * 3001))
@@ -86,7 +82,7 @@ def test_json_of_far_too_many_small_values_is_refused_before_it_is_built(
     ],
 )
 def test_refusal_that_needs_no_body_reads_none(
-    make_client: Callable[..., TestClient], headers: dict[str, str], changes: dict[str, Any], status: int
+    make_client: MakeClient, headers: dict[str, str], changes: dict[str, Any], status: int
 ) -> None:
     sent, asked = call(make_client(**changes).app, "POST", "/selections", headers)
     assert sent[0]["status"] == status
@@ -113,7 +109,7 @@ def test_body_of_another_media_type_is_refused_with_the_right_one(client: TestCl
         assert ("Content-Type is missing" in body["detail"]) == (not headers)
 
 
-def test_lying_length_does_not_lift_the_cap(make_client: Callable[..., TestClient]) -> None:
+def test_lying_length_does_not_lift_the_cap(make_client: MakeClient) -> None:
     headers = {"Content-Type": "application/json", "Content-Length": "10"}
     sent, asked = call(make_client(max_upload_bytes=5000).app, "POST", "/selections", headers)
     assert sent[0]["status"] == 413
@@ -159,7 +155,7 @@ ROUTES = [
 ]
 
 
-def test_database_that_is_away_is_503(make_guarded: Callable[..., TestClient], settings: Settings) -> None:
+def test_database_that_is_away_is_503(make_guarded: MakeClient, settings: Settings) -> None:
     client, headers = make_guarded("alice", key_cache_seconds=60), headers_of("alice")
     assert client.get("/models", headers=headers).status_code == 200  # the key is known from here on
     bodies: dict[str, Any] = {"selections": make_submission(), "classify": {"inputs": ["x"]}}
@@ -180,7 +176,7 @@ def silent_server() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_database_that_hangs_is_503_within_seconds(make_client: Callable[..., TestClient]) -> None:
+def test_database_that_hangs_is_503_within_seconds(make_client: MakeClient) -> None:
     with silent_server() as port:
         started = time.monotonic()
         response = make_client(database_url=f"postgresql://lens@127.0.0.1:{port}/lens").get("/selections")
@@ -188,7 +184,7 @@ def test_database_that_hangs_is_503_within_seconds(make_client: Callable[..., Te
         assert time.monotonic() - started < 9
 
 
-def test_redis_that_hangs_does_not_refuse_a_selection(make_client: Callable[..., TestClient]) -> None:
+def test_redis_that_hangs_does_not_refuse_a_selection(make_client: MakeClient) -> None:
     with silent_server() as port:
         started = time.monotonic()
         client = make_client(redis_url=f"redis://127.0.0.1:{port}/0")
@@ -208,7 +204,7 @@ def test_health_and_readiness_are_ok(client: TestClient) -> None:
     }
 
 
-def test_frozen_postgres_holds_no_request(make_client: Callable[..., TestClient], settings: Settings) -> None:
+def test_frozen_postgres_holds_no_request(make_client: MakeClient, settings: Settings) -> None:
     """A connection that does not answer is cut, and the request goes on with a new one."""
     client = make_client(statement_timeout_seconds=1)
     assert client.get("/selections").status_code == 200
@@ -227,7 +223,7 @@ def test_probes_write_no_line_of_the_log(client: TestClient, caplog: pytest.LogC
     assert [record.message for record in caplog.records if record.name == "app.web.access_log"] == ["GET /models 200"]
 
 
-def test_ready_without_redis_and_says_so(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+def test_ready_without_redis_and_says_so(make_client: MakeClient, tmp_path: Path) -> None:
     response = make_client(redis_url=f"unix://{tmp_path}/nothing.sock").get("/readyz")
     assert (response.status_code, response.json()["status"]) == (200, "degraded")
     checks = response.json()["checks"]
@@ -235,9 +231,7 @@ def test_ready_without_redis_and_says_so(make_client: Callable[..., TestClient],
     assert checks["redis"].startswith("does not answer")
 
 
-def test_ready_after_the_migration_of_a_newer_release(
-    make_client: Callable[..., TestClient], empty_database: Settings
-) -> None:
+def test_ready_after_the_migration_of_a_newer_release(make_client: MakeClient, empty_database: Settings) -> None:
     upgrade_schema(empty_database)
     client = make_client(database_url=empty_database.database_url)
     write_revision(empty_database, "9999")
@@ -246,15 +240,13 @@ def test_ready_after_the_migration_of_a_newer_release(
     assert "at revision 9999, newer than" in response.json()["checks"]["migrations"]
 
 
-def test_not_ready_before_the_migration_of_this_release(
-    make_client: Callable[..., TestClient], empty_database: Settings
-) -> None:
+def test_not_ready_before_the_migration_of_this_release(make_client: MakeClient, empty_database: Settings) -> None:
     client = make_client(database_url=empty_database.database_url)
     body = problem_of(client.get("/readyz"), 503, "unavailable")
     assert [error["pointer"] for error in body["errors"]] == ["/checks/migrations"]
 
 
-def test_alive_and_not_ready_with_neither_store(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+def test_alive_and_not_ready_with_neither_store(make_client: MakeClient, tmp_path: Path) -> None:
     client = make_client(
         database_url=f"postgresql://lens@/lens?host={tmp_path}", redis_url=f"unix://{tmp_path}/nothing.sock"
     )
@@ -263,7 +255,7 @@ def test_alive_and_not_ready_with_neither_store(make_client: Callable[..., TestC
     assert [error["pointer"] for error in body["errors"]] == ["/checks/database", "/checks/migrations"]
 
 
-def test_models_name_the_default(make_client: Callable[..., TestClient]) -> None:
+def test_models_name_the_default(make_client: MakeClient) -> None:
     client = make_client(allowed_models={"a": "org/a", "b": "/models/b"}, default_model="b")
     assert client.get("/models").json() == {
         "items": [{"name": "a", "is_default": False}, {"name": "b", "is_default": True}]

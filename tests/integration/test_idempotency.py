@@ -1,30 +1,20 @@
-"""Idempotency-Key: one selection, one answer."""
-
 import json
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.selections.bodies import JsonBody
 from app.selections.submission import RequestKey, hold_key
 from app.store.database import Database
-from app.store.tables import Job
-from tests.integration.conftest import Selections, refusing_rows
+from tests.integration.conftest import MakeClient, Selections, count_rows, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 
 def post(client: TestClient, key: str, **spec: Any) -> Any:
     return client.post("/selections", json=make_submission(**spec), headers={"Idempotency-Key": key})
-
-
-def count_selections(database: Database) -> int:
-    with database.session_scope() as session:
-        return session.scalar(select(func.count()).select_from(Job)) or 0
 
 
 def test_repeated_request_gets_the_same_answer(client: TestClient, database: Database, selections: Selections) -> None:
@@ -36,7 +26,7 @@ def test_repeated_request_gets_the_same_answer(client: TestClient, database: Dat
     assert second.headers["location"] == first.headers["location"]
     assert second.headers["idempotent-replayed"] == "true"
     assert "idempotent-replayed" not in first.headers
-    assert count_selections(database) == 1
+    assert count_rows(database, "jobs") == 1
 
 
 def test_same_json_written_otherwise_is_the_same_request(client: TestClient) -> None:
@@ -85,7 +75,7 @@ def test_request_in_flight_is_a_conflict(client: TestClient, database: Database)
     assert post(client, "key-1").status_code == 202
 
 
-def test_simultaneous_requests_make_one_selection(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_simultaneous_requests_make_one_selection(make_client: MakeClient, database: Database) -> None:
     client = make_client(max_submissions=8)  # no request waits, because the test client gives each its own event loop
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda number: post(client, f"key-{number % 3}"), range(24)))
@@ -94,7 +84,7 @@ def test_simultaneous_requests_make_one_selection(make_client: Callable[..., Tes
     assert len({answer.json()["id"] for answer in accepted}) == 3
     created = Counter("idempotent-replayed" in answer.headers for answer in accepted)
     assert created[False] == 3
-    assert count_selections(database) == 3
+    assert count_rows(database, "jobs") == 3
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "with space", "tab\there", "naïve"])
@@ -110,4 +100,4 @@ def test_key_that_is_no_key_is_refused(client: TestClient, key: str) -> None:
 def test_key_is_kept_in_the_transaction_of_its_selection(client: TestClient, database: Database) -> None:
     with refusing_rows(database, "idempotency_keys", "key <> 'cursed'"):
         assert post(client, "cursed").status_code == 500
-    assert count_selections(database) == 0
+    assert count_rows(database, "jobs") == 0

@@ -21,7 +21,7 @@ from app.selections.bodies import JsonBody
 from app.store.database import Database
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until
-from tests.integration.conftest import refusing_rows
+from tests.integration.conftest import MakeClient, refusing_rows
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
 from tests.open_files import list_open_files, needs_proc
 
@@ -132,7 +132,7 @@ def test_upload_that_takes_too_much_is_refused_and_the_next_is_read(client: Test
 
 
 def test_reader_that_hangs_is_killed_and_replaced(
-    make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client = make_client()
@@ -190,9 +190,7 @@ def test_texts_are_in_no_log_of_the_reader(
     assert CANARY not in log + response.text
 
 
-def test_refusals_of_the_service_keep_their_headers(
-    make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_of_the_service_keep_their_headers(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "SMALL_BYTES", -1)
     client = make_client(max_selections=1)
     first = client.post("/selections", json=make_submission(), headers=KEY)

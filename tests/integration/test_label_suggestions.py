@@ -1,14 +1,13 @@
 """Texts to label next, of the service: by JSON, by a file, by the client; for the owner of the rows alone."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.api_keys import headers_of
-from tests.integration.conftest import Selections
+from tests.integration.conftest import MakeClient, Selections
 from tests.integration.samples import make_rows, problem_of
 
 NEW = ["the gas bill is late", "a phone bill", "", "The gas bill is late", make_rows()[0]["text"]]
@@ -52,7 +51,7 @@ def test_body_that_names_no_rows_is_refused(client: TestClient, sent: dict[str, 
     problem_of(client.post("/label-suggestions", json=sent), status, code)
 
 
-def test_rows_of_another_owner_are_not_found(make_guarded: Callable[..., TestClient]) -> None:
+def test_rows_of_another_owner_are_not_found(make_guarded: MakeClient) -> None:
     client = make_guarded("mine", "theirs")
     mine, theirs = headers_of("mine"), headers_of("theirs")
     stored = client.post("/datasets", json={"examples": make_rows()}, headers=mine).json()

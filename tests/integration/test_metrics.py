@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from app.operations.metrics import ServiceState
 from app.settings import Settings
 from app.store.database import Database
 from tests.api_keys import headers_of, make_keys
-from tests.integration.conftest import Selections
+from tests.integration.conftest import MakeClient, Selections, transact
 from worker.process import create_worker
 
 ROOT = Path(__file__).parents[2]
@@ -40,11 +39,11 @@ def read(client: TestClient) -> Values:
 
 
 @pytest.fixture
-def client(make_client: Callable[..., TestClient]) -> TestClient:
+def client(make_client: MakeClient) -> TestClient:
     return make_client(metrics_key_hash=HASHED)
 
 
-def test_metrics_need_their_own_key(make_guarded: Callable[..., TestClient]) -> None:
+def test_metrics_need_their_own_key(make_guarded: MakeClient) -> None:
     client = make_guarded("alice", metrics_key_hash=HASHED)
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers=headers_of("alice")).status_code == 401
@@ -57,7 +56,7 @@ def test_metrics_need_their_own_key(make_guarded: Callable[..., TestClient]) -> 
     [("127.0.0.1", False, 200), ("::1", False, 200), ("10.0.0.9", False, 401), ("127.0.0.1", True, 401)],
 )
 def test_without_a_key_only_this_machine_reads_an_open_service(
-    make_client: Callable[..., TestClient], database: Database, host: str, require_keys: bool, status: int
+    make_client: MakeClient, database: Database, host: str, require_keys: bool, status: int
 ) -> None:
     app = make_client(require_keys=require_keys, key_cache_seconds=0).app
     client = TestClient(app, base_url="http://localhost", client=(host, 5000))
@@ -88,7 +87,7 @@ def test_requests_are_counted_by_the_template_of_their_route(client: TestClient,
     assert not [id_ for id_ in ids if id_ in str(found)]
 
 
-def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClient]) -> None:
+def test_refusals_of_middleware_are_counted(make_client: MakeClient) -> None:
     client = make_client(require_keys=True, metrics_key_hash=HASHED)
     client.get("/selections")
     client.post("/metrics", content=b"0" * 3_000_000)
@@ -124,9 +123,7 @@ def test_queue_and_selections_are_those_of_the_database(client: TestClient, sele
     assert (found["lens_database_up", ()], found["lens_redis_up", ()]) == (1, 1)
 
 
-def test_queues_and_their_workers_are_told_apart(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings
-) -> None:
+def test_queues_and_workers_are_told_apart(make_client: MakeClient, database: Database, settings: Settings) -> None:
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     client = make_client(endpoints={"served": endpoint}, metrics_key_hash=HASHED)
     Selections(client, database).queued(model="served")
@@ -155,7 +152,7 @@ def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: 
     assert depth() == 1
 
 
-def test_metrics_are_there_without_postgres_and_redis(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+def test_metrics_are_there_without_postgres_and_redis(make_client: MakeClient, tmp_path: Path) -> None:
     client = make_client(
         database_url=f"postgresql://lens@/lens?host={tmp_path}",
         redis_url="redis://127.0.0.1:1/0",
@@ -169,8 +166,7 @@ def test_metrics_are_there_without_postgres_and_redis(make_client: Callable[...,
 def test_counters_add_up(client: TestClient, database: Database) -> None:
     key = CounterKey(ATTEMPTS, "lost")
     for _ in range(2):
-        with database.session_scope() as session:
-            add_to_counters(session, {key: 1.5})
+        transact(database, add_to_counters, {key: 1.5})
     assert read(client)["lens_attempts_total", (("outcome", "lost"),)] == 3.0
 
 
@@ -205,8 +201,7 @@ def test_every_alert_leads_to_its_lines_in_the_runbook() -> None:
 
 
 def test_dashboard_shows_metrics_that_exist(client: TestClient, database: Database) -> None:
-    with database.session_scope() as session:
-        add_to_counters(session, {CounterKey(DEVICE_SECONDS, "us"): 1.0})
+    transact(database, add_to_counters, {CounterKey(DEVICE_SECONDS, "us"): 1.0})
     client.get("/healthz")
     shown = {name for name, _ in read(client)}
     board = json.loads((ROOT / "docs/dashboard.json").read_text("utf-8"))

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,36 +13,19 @@ from sqlalchemy.exc import IntegrityError
 from app.settings import Settings
 from app.store.database import Database, create_database
 from app.store.schema import alembic_config, current_revision, own_revisions, upgrade_schema
-from lens_cli.application import main
 from lens_engine.types import Phase
+from tests.e2e.lens_command import run
 from tests.integration.conftest import Selections, run_sql, write_revision
 
 _ROOT = Path(__file__).parents[2]
 
-Migrate = Callable[[], tuple[int, str]]
-
-
-@pytest.fixture
-def migrate(empty_database: Settings, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Migrate:
-    """`lens migrate` on an empty database: the exit code, and what it wrote to stderr."""
-    monkeypatch.setenv("LENS_DATABASE_URL", empty_database.database_url)
-
-    def run() -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["lens", "migrate"])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return int(end.value.code or 0), capfd.readouterr().err
-
-    return run
-
 
 def revision_of(settings: Settings) -> str | None:
     database = create_database(settings, pool_size=1)
-    try:
-        with database.session_scope() as session:
-            return current_revision(session.connection())
-    finally:
-        database.dispose()
+    with database.session_scope() as session:
+        found = current_revision(session.connection())
+    database.dispose()
+    return found
 
 
 def test_models_and_migrations_agree(empty_database: Settings) -> None:
@@ -53,11 +35,13 @@ def test_models_and_migrations_agree(empty_database: Settings) -> None:
     command.check(alembic_config(empty_database))
 
 
-def test_schema_of_a_newer_release_is_refused(empty_database: Settings, migrate: Migrate) -> None:
-    assert migrate()[0] == 0
+def test_schema_of_a_newer_release_is_refused(empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENS_DATABASE_URL", empty_database.database_url)
+    assert run(["migrate"]).returncode == 0
     write_revision(empty_database, "9999")
-    code, errors = migrate()
-    assert (code, "this release does not know revision 9999; it knows 0001" in errors) == (2, True), errors
+    done = run(["migrate"])
+    assert done.returncode == 2, done.stderr
+    assert "this release does not know revision 9999; it knows 0001" in done.stderr
     assert revision_of(empty_database) == "9999"
 
 

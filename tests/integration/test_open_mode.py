@@ -1,11 +1,10 @@
 """A service without API keys answers its own machine only."""
 
-from collections.abc import Callable
-
 import pytest
 from starlette.testclient import TestClient
 
 from tests.api_keys import key_of
+from tests.integration.conftest import MakeClient
 from tests.integration.samples import make_submission, problem_of
 
 
@@ -48,7 +47,7 @@ def test_connection_to_another_address_is_refused_whatever_its_host_says(client:
     assert "LENS_REQUIRE_KEYS" in body["detail"]
 
 
-def test_service_that_requires_keys_has_any_host_and_is_not_open(make_client: Callable[..., TestClient]) -> None:
+def test_service_that_requires_keys_has_any_host_and_is_not_open(make_client: MakeClient) -> None:
     outside = TestClient(make_client(require_keys=True).app, base_url="http://lens.example")
     assert outside.get("/healthz", headers={"Origin": "https://lens.example"}).status_code == 200
     problem_of(outside.get("/selections"), 401, "unauthorized")
@@ -61,7 +60,7 @@ def test_open_service_says_that_it_checks_no_key(client: TestClient, headers: di
     assert "lens-authentication" not in client.get("/healthz", headers=headers).headers
 
 
-def test_service_that_checks_keys_does_not_say_otherwise(make_guarded: Callable[..., TestClient]) -> None:
+def test_service_that_checks_keys_does_not_say_otherwise(make_guarded: MakeClient) -> None:
     client = make_guarded("local")
     for key, status in ((key_of("local"), 200), ("any key", 401)):
         answer = client.get("/selections", headers={"Authorization": f"Bearer {key}"})

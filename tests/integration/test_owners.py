@@ -1,6 +1,3 @@
-"""API keys, and walls between owners."""
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +11,7 @@ from app.store.keys import hash_key
 from lens_engine.prompt.pool import Pool
 from tests.api_keys import headers_of as as_
 from tests.api_keys import key_of
+from tests.integration.conftest import MakeClient, transact
 from tests.integration.prompts_with_pools import make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_bag_of_words, make_spec, make_submission, problem_of
 
@@ -46,18 +44,15 @@ OWNERS = ("alice", "bob")
 
 
 @pytest.fixture
-def guarded(make_guarded: Callable[..., TestClient]) -> TestClient:
+def guarded(make_guarded: MakeClient) -> TestClient:
     return make_guarded(*OWNERS)
 
 
 def finish_selection(guarded: TestClient, database: Database, owner: str, pool: Pool | None = None) -> dict[str, Any]:
     """A selection whose classifier asks no model."""
     made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_(owner)).json()
-    with database.session_scope() as session:
-        claim = claims.claim_job(session, made["id"], 60)
-        assert claim is not None
-        result = make_finding_result(pool).model_copy(update={"classifier": make_bag_of_words()})
-        endings.finish(session, claim, result)
+    result = make_finding_result(pool).model_copy(update={"classifier": make_bag_of_words()})
+    transact(database, endings.finish, transact(database, claims.claim_job, made["id"], 60), result)
     return made
 
 

@@ -42,9 +42,7 @@ def test_file_of_too_few_rows_is_refused_once_and_cannot_be_started(client: Test
         ("text,done", "", "No column looks like labels"),
     ],
 )
-def test_file_without_labels_is_refused_where_the_page_says_what_labels_it(
-    client: TestClient, header: str, label: str, says: str
-) -> None:
+def test_file_without_labels_is_refused_with_advice(client: TestClient, header: str, label: str, says: str) -> None:
     rows = [
         f"the parcel number {n} is late," + label.format(n=n, team=("red team", "blue team")[n % 2]) for n in range(40)
     ]

@@ -1,7 +1,6 @@
 """Pages as the service answers them: frames, fragments, refusals, and what a list costs."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from lens_engine.show.report import join_percent
 from lens_engine.types import StopReason
 from tests.answered import make_answers
 from tests.api_keys import headers_of
-from tests.integration.conftest import Selections, asked_of, run_sql
+from tests.integration.conftest import MakeClient, Selections, asked_of, run_sql
 from tests.integration.samples import PROGRESS, make_answer, make_csv, make_result, make_rows
 from tests.unit.lens_engine.show.reported import make_reported
 
@@ -58,11 +57,9 @@ def _count(node: dict[str, Any]) -> int:
     return int(own * node["Actual Loops"]) + sum(map(_count, node.get("Plans", ())))
 
 
-def test_list_of_many_reads_as_few_rows_as_a_short_one(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_list_of_many_reads_as_few_rows_as_a_short_one(client: TestClient, selections: Selections) -> None:
     engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
-    fill(database, selections.succeeded(), MANY)
+    fill(selections.database, selections.succeeded(), MANY)
     path = "/pages/selections?limit=20"
     for _ in range(2):
         with asked_of(engine) as asked:
@@ -87,8 +84,7 @@ def test_browser_gets_the_frame_and_htmx_the_content(client: TestClient, selecti
 
 def test_progress_is_said_every_ten_percent(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
-    with selections.database.session_scope() as session:
-        renew_lease(session, claim, 60, replace(PROGRESS, expected_accuracy=0.54))  # 29 % of the pairs
+    selections.transact(renew_lease, claim, 60, replace(PROGRESS, expected_accuracy=0.54))  # 29 % of the pairs
     shown = client.get(f"/pages/selections/{claim.job_id}/live", headers=FRAGMENT).text
     assert '<p role="status" class="unseen">20&nbsp;% done</p>' in shown
     assert f"Now about {join_percent('54 %')} right on new texts" in shown
@@ -100,13 +96,11 @@ def test_live_part_is_sent_only_if_it_has_changed(client: TestClient, selections
     etag = client.get(path, headers=FRAGMENT).headers["etag"]
     again = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
-    with selections.database.session_scope() as session:
-        renew_lease(session, claim, 60, PROGRESS)
+    selections.transact(renew_lease, claim, 60, PROGRESS)
     changed = client.get(path, headers={**FRAGMENT, "If-None-Match": etag})
     assert (changed.status_code, changed.headers["cache-control"]) == (200, "no-store")
     assert changed.headers["etag"] != etag
-    with selections.database.session_scope() as session:
-        endings.fail(session, claim, {"code": "non-finite", "detail": "x"})
+    selections.transact(endings.fail, claim, {"code": "non-finite", "detail": "x"})
     assert client.get(path, headers={**FRAGMENT, "If-None-Match": "*"}).headers["hx-retarget"] == "#main"
 
 
@@ -137,7 +131,7 @@ def test_other_files_are_no_assets(client: TestClient, path: str) -> None:
     assert answer.status_code == 404, answer.text
 
 
-def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[..., TestClient]) -> None:
+def test_frame_and_assets_need_no_key_and_content_does(make_client: MakeClient) -> None:
     client = make_client(require_keys=True)
     for path in ("/pages/selections", "/pages/assets/pages.js"):
         assert client.get(path, headers=BROWSER).status_code == 200
@@ -147,7 +141,7 @@ def test_frame_and_assets_need_no_key_and_content_does(make_client: Callable[...
         assert 'id="key-form"' in answer.text
 
 
-def test_content_of_another_owner_is_not_shown(make_guarded: Callable[..., TestClient], selections: Selections) -> None:
+def test_content_of_another_owner_is_not_shown(make_guarded: MakeClient, selections: Selections) -> None:
     selection_id = selections.succeeded()  # of the owner "local"
     client, headers = make_guarded("alice"), {**FRAGMENT, **headers_of("alice")}
     for path in (f"/{selection_id}", f"/{selection_id}/live", f"/{selection_id}/rows?of=classifier&gold=0&answer=0"):
@@ -270,9 +264,7 @@ def finish_with_answers(selections: Selections, classifier: tuple[int, ...] = (0
     return selections.succeeded(make_result().model_copy(update={"answers": answers, "first": "classifier"}))
 
 
-def test_rows_say_what_each_way_answers_and_the_wrong_ones_come_first(
-    client: TestClient, selections: Selections
-) -> None:
+def test_rows_say_what_each_way_answers_with_the_wrong_ones_first(client: TestClient, selections: Selections) -> None:
     address = f"/pages/selections/{finish_with_answers(selections)}/rows"
     page = client.get(address, headers=FRAGMENT).text
 
@@ -292,9 +284,7 @@ def test_rows_say_what_each_way_answers_and_the_wrong_ones_come_first(
     assert client.get(address, params={"of": "prompt", "gold": 9, "answer": 0}, headers=FRAGMENT).status_code == 404
 
 
-def test_selection_is_repeated_with_the_labels_that_a_person_corrected(
-    client: TestClient, selections: Selections
-) -> None:
+def test_selection_is_repeated_with_labels_that_a_person_corrected(client: TestClient, selections: Selections) -> None:
     before = finish_with_answers(selections)
     run_sql(selections.database, "UPDATE jobs SET name = 'films.csv'")
     address, form = f"/pages/selections/{before}/corrected", {"key": "k", "dataset-3": " ", "dataset-4": "negative"}

@@ -1,13 +1,10 @@
-"""Unknown parameters and WebSockets."""
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from tests.integration.conftest import Selections
+from tests.integration.conftest import MakeClient, Selections
 from tests.integration.samples import problem_of
 
 
@@ -37,7 +34,7 @@ def test_probe_may_add_parameters(client: TestClient) -> None:
 
 @pytest.mark.parametrize("changes", [{}, {"require_keys": True}])
 @pytest.mark.parametrize("path", ["/selections", "/", "/healthz"])
-def test_websocket_is_refused(make_client: Callable[..., TestClient], path: str, changes: dict[str, Any]) -> None:
+def test_websocket_is_refused(make_client: MakeClient, path: str, changes: dict[str, Any]) -> None:
     client = make_client(**changes)
     with pytest.raises(WebSocketDisconnect), client.websocket_connect(path):
         pass

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from app.errors import problem
 from app.lifecycle import claims, endings
-from app.store.database import Database
 from tests.integration.conftest import Selections, asked_of
 from tests.integration.samples import PROGRESS, make_result
 
@@ -40,9 +39,7 @@ def test_known_result_is_not_read(client: TestClient, selections: Selections, pa
     assert [one for one, _ in statements if f"{table}.{table[:-1]}" in one or ".result" in one] == []
 
 
-def test_etag_changes_with_everything_that_a_client_sees(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_etag_changes_with_everything_that_a_client_sees(client: TestClient, selections: Selections) -> None:
     selection_id = selections.queued()
     seen: dict[str, str] = {}
 
@@ -54,18 +51,15 @@ def test_etag_changes_with_everything_that_a_client_sees(
     claim = selections.claim(selection_id)
     look()
     for pairs in (10, 20):
-        with database.session_scope() as session:
-            claims.renew_lease(session, claim, 60, replace(PROGRESS, pairs_done=pairs))
+        selections.transact(claims.renew_lease, claim, 60, replace(PROGRESS, pairs_done=pairs))
         look()
-    with database.session_scope() as session:
-        endings.requeue(session, claim)
+    selections.transact(endings.requeue, claim)
     look()
     claim = selections.claim(selection_id)
     look()
     client.post(f"/selections/{selection_id}/cancel")
     look()
-    with database.session_scope() as session:
-        endings.finish(session, claim, make_result())
+    selections.transact(endings.finish, claim, make_result())
     look()
     assert len(seen) == len(set(seen.values())) == 8
 
@@ -74,11 +68,10 @@ def test_etag_changes_with_everything_that_a_client_sees(
     ("eta", "seconds"), [(None, "2"), (0.0, "2"), (15.0, "2"), (90.0, "9"), (91.0, "10"), (1e9, "30")]
 )
 def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
-    client: TestClient, selections: Selections, database: Database, eta: float | None, seconds: str
+    client: TestClient, selections: Selections, eta: float | None, seconds: str
 ) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        claims.renew_lease(session, claim, 60, replace(PROGRESS, eta_seconds=eta))
+    selections.transact(claims.renew_lease, claim, 60, replace(PROGRESS, eta_seconds=eta))
     path = f"/selections/{claim.job_id}"
     shown = client.get(path)
     known = client.get(path, headers={"If-None-Match": shown.headers["etag"]})
@@ -86,16 +79,14 @@ def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
     assert [answer.headers["retry-after"] for answer in (shown, known, early)] == [seconds] * 3
 
 
-def test_items_of_a_list_are_selections_without_what_may_be_large(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_items_of_a_list_are_selections_without_what_may_be_large(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        assert endings.fail(session, claim, problem("timeout", "late", errors=[{"detail": "long", "pointer": "/x"}]))
+    errors: Any = [{"detail": "long", "pointer": "/x"}]
+    assert selections.transact(endings.fail, claim, problem("timeout", "late", errors=errors))
     ids = [claim.job_id, selections.queued(), selections.succeeded()]
     items = client.get("/selections").json()["items"]
     whole = [client.get(f"/selections/{id_}").json() for id_ in reversed(ids)]
-    assert whole[2]["error"]["errors"] == [{"detail": "long", "pointer": "/x"}]
+    assert whole[2]["error"]["errors"] == errors
     del whole[2]["error"]["errors"]
     large = ("spec", "warnings", "queue")
     assert items == [{name: value for name, value in one.items() if name not in large} for one in whole]

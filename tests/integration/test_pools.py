@@ -21,7 +21,7 @@ from lens_engine.prompt.text_checks import NUL, is_blank
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Example, Phase, StopReason
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Publish, Selections, transact
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows, take_task
 from tests.integration.samples import TASK, make_result, problem_of
 from tests.integration.test_quota import stored_by
@@ -49,9 +49,7 @@ def read_shown(prompt: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_prompt_is_what_the_library_asks(
-    client: TestClient, selections: Selections, publish: Callable[[str], str], use: Use
-) -> None:
+def test_prompt_is_that_of_the_library(client: TestClient, selections: Selections, publish: Publish, use: Use) -> None:
     result = make_finding_result()
     path = publish(selections.succeeded(result))
     texts = [TEXT, "a dull film at sea", "quite another thing"]
@@ -101,9 +99,7 @@ def test_pool_is_read_back_as_it_was_stored(rows: list[str]) -> None:
     assert pack_pool(Pool(rows=pool.rows)).digest == packed.digest
 
 
-def test_support_examples_of_an_input(
-    client: TestClient, selections: Selections, publish: Callable[[str], str]
-) -> None:
+def test_support_examples_of_an_input(client: TestClient, selections: Selections, publish: Publish) -> None:
     path = publish(selections.succeeded(make_finding_result()))
     plain = client.get(f"{path}/support-examples").json()
     assert (plain["demonstrations"], plain["examples"], plain["pool_rows"]) == (None, [], 40)
@@ -130,9 +126,7 @@ def test_bad_input_in_an_address_is_refused(client: TestClient, selections: Sele
     assert what in refusal["detail"].replace(",", "")
 
 
-def test_result_has_the_pool_only_if_it_is_asked_for(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_result_has_the_pool_only_if_it_is_asked_for(client: TestClient, selections: Selections) -> None:
     result = make_finding_result()
     path = f"/selections/{selections.succeeded(result)}"
     brief, whole = client.get(f"{path}/result"), client.get(f"{path}/result?pool=true")
@@ -141,25 +135,23 @@ def test_result_has_the_pool_only_if_it_is_asked_for(
     stored = {name: value for name, value in whole.json().items() if name not in ("selection_id", "pool_rows")}
     assert SelectionResult.model_validate(stored).with_digest().digest == result.digest
     assert client.get(f"/selections/{selections.succeeded()}/result").json()["pool_rows"] is None
-    used = stored_by(database)
-    assert run_sql(database, "DELETE FROM pools") is None
-    assert stored_by(database) < used
+    used = stored_by(selections.database)
+    assert selections.sql("DELETE FROM pools") is None
+    assert stored_by(selections.database) < used
 
 
-def test_pool_goes_with_the_selection_and_stays_with_the_name(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_pool_goes_with_the_selection_and_stays_with_the_name(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded(make_finding_result())
     put = client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW)
     assert (put.json()["form"], put.json()["pool_rows"]) == ("nearest 2", 40)
     before = client.post("/prompts/triage/render", json={"input": TEXT}).json()
     assert client.delete(f"/selections/{selection_id}").status_code == 204
-    assert run_sql(database, "SELECT count(*) FROM pools") == 0
+    assert selections.count("pools") == 0
     assert client.post("/prompts/triage/render", json={"input": TEXT}).json() == before
-    used = stored_by(database)
+    used = stored_by(selections.database)
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
-    assert run_sql(database, "SELECT count(*) FROM prompt_pools") == 0
-    assert stored_by(database) < used
+    assert selections.count("prompt_pools") == 0
+    assert stored_by(selections.database) < used
 
 
 @pytest.fixture
@@ -168,8 +160,7 @@ def save(database: Database) -> Callable[..., None]:
 
     def store(claim: claims.Claim, best: SelectionResult | None, step: int = 1) -> None:
         packed = PackedCheckpoint.of(Checkpoint("f", Phase.JUDGE, step, "float32"), best)
-        with database.session_scope() as session:
-            assert claims.save_checkpoint(session, claim, packed)
+        assert transact(database, claims.save_checkpoint, claim, packed)
 
     return store
 
@@ -179,17 +170,14 @@ def make_best(result: SelectionResult) -> SelectionResult:
     return result.model_copy(update=changes).with_digest()
 
 
-def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
-    client: TestClient, selections: Selections, database: Database, save: Callable[..., None]
-) -> None:
+def test_pool_lives_while_it_is_named(client: TestClient, selections: Selections, save: Callable[..., None]) -> None:
     count = "SELECT count(*) FROM pools"
     claim = selections.running()
     result = make_finding_result(make_pool_of_rows(range(30)))
     save(claim, make_best(result))
-    assert "pool" not in run_sql(database, "SELECT best FROM checkpoints")
+    assert "pool" not in selections.sql("SELECT best FROM checkpoints")
     client.post(f"/selections/{claim.job_id}/cancel")
-    with database.session_scope() as session:
-        assert endings.finish_cancelled(session, claim)
+    assert selections.transact(endings.finish_cancelled, claim)
     path = f"/selections/{claim.job_id}"
     assert client.get(path).json()["digest"] == make_best(result).digest
     rendered = client.post(f"{path}/render", json={"input": TEXT}).json()
@@ -197,12 +185,10 @@ def test_pool_of_the_best_so_far_lives_as_long_as_something_names_it(
     assert client.post(f"{path}/resume").status_code == 202
     problem_of(client.post(f"{path}/render", json={"input": TEXT}), 409, "not-finished")
     claim = selections.claim(claim.job_id)
-    assert run_sql(database, count) == 1
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result())
-    assert run_sql(database, count) == 0
+    assert selections.sql(count) == 1
+    assert selections.transact(endings.finish, claim, make_result())
+    assert selections.sql(count) == 0
     failing = selections.running()
     save(failing, make_best(result))
-    with database.session_scope() as session:
-        assert endings.fail(session, failing, {"code": "non-finite"})
-    assert run_sql(database, count) == 0
+    assert selections.transact(endings.fail, failing, {"code": "non-finite"})
+    assert selections.sql(count) == 0

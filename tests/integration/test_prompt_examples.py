@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -16,7 +15,7 @@ from app.prompts import examples as decisions
 from app.prompts.finding import PromptFinder
 from app.store.database import Database
 from tests.api_keys import headers_of
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import MakeClient, Selections, count_rows, run_sql
 from tests.integration.prompts_with_pools import list_asked, make_finding_result, make_pool_of_rows
 from tests.integration.samples import make_bag_of_words, make_rows, make_spec, pointers_of, problem_of
 from tests.integration.test_quota import stored_by
@@ -145,9 +144,7 @@ def test_version_before_a_deletion_of_the_name_does_not_come_back(client: TestCl
 
 
 @pytest.mark.usefixtures("triage")
-def test_version_that_has_its_number_after_a_restore_has_a_pool_of_its_own(
-    client: TestClient, database: Database
-) -> None:
+def test_version_with_its_number_after_a_restore_has_a_pool_of_its_own(client: TestClient, database: Database) -> None:
     add(client, 1, ADDED)
     assert rendered_rows(client)[-1] == 60
     for statement in (  # as a backup has it that was made before the change
@@ -175,9 +172,7 @@ def test_one_of_several_changes_at_once_is_made(client: TestClient) -> None:
     assert client.get("/prompts/triage").json()["version"] == 2
 
 
-def test_requests_that_read_all_rows_of_a_pool_wait_for_their_turn(
-    make_guarded: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_for_whole_pools_wait_their_turn(make_guarded: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     owners = ("ann", "bob", "eve", "joe", "kim", "liz")
     client, reading, seen = make_guarded(*owners), Counter[str](), list[Counter[str]]()
 
@@ -219,9 +214,7 @@ def test_requests_that_read_all_rows_of_a_pool_wait_for_their_turn(
     ],
 )
 @pytest.mark.usefixtures("triage")
-def test_change_says_which_version_it_changes(
-    client: TestClient, headers: dict[str, str], status: int, code: str
-) -> None:
+def test_change_names_its_version(client: TestClient, headers: dict[str, str], status: int, code: str) -> None:
     problem_of(client.post(PATH, json={"examples": [ADDED]}, headers=headers), status, code)
     problem_of(client.delete(f"{PATH}/3", headers=headers), status, code)
 
@@ -274,9 +267,7 @@ def test_contradiction_names_the_row_and_how_to_go_on(client: TestClient) -> Non
     assert "prompts of this name show" in problem_of(take_out(client, 3, 1), 409, "example-in-use")["detail"]
 
 
-def test_name_that_its_classifier_answers_warns_that_examples_change_nothing(
-    client: TestClient, selections: Selections
-) -> None:
+def test_name_of_a_classifier_warns_that_examples_change_nothing(client: TestClient, selections: Selections) -> None:
     found = {"first": "words", "classifier": make_bag_of_words()}
     selection_id = selections.succeeded(make_finding_result().model_copy(update=found).with_digest())
     assert client.put("/prompts/triage", json={"selection_id": selection_id}, headers=NEW).json()["warning"] is None
@@ -325,16 +316,14 @@ def test_last_row_stays(client: TestClient, selections: Selections) -> None:
 
 
 @pytest.mark.usefixtures("triage")
-def test_added_rows_count_among_the_bytes_of_an_owner(
-    client: TestClient, make_client: Callable[..., TestClient], database: Database
-) -> None:
+def test_added_rows_are_bytes_of_their_owner(client: TestClient, make_client: MakeClient, database: Database) -> None:
     before = stored_by(database)
     tight = make_client(max_owner_bytes=before + 1000)
     problem_of(add(tight, 1, {"text": "late " * 300, "label": "negative"}), 413, "owner-full")
     assert client.get("/prompts/triage").json()["version"] == 1
     assert add(tight, 1, ADDED).status_code == 200
     assert client.delete("/prompts/triage", headers={"If-Match": '"2"'}).status_code == 204
-    assert run_sql(database, "SELECT count(*) FROM prompt_examples") == 0
+    assert count_rows(database, "prompt_examples") == 0
 
 
 @pytest.mark.usefixtures("triage")

@@ -1,13 +1,12 @@
 """/prompts: names that production reads, their versions, and who may change them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
@@ -16,20 +15,14 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.keys import create_key
 from app.store.quota import lock_owner
-from app.store.tables import PromptContent
 from app.web.authentication import LOCAL_OWNER
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
-from tests.integration.conftest import Selections
+from tests.integration.conftest import MakeClient, Selections
 from tests.integration.samples import make_answer, make_result, pointers_of, problem_of
 
 NEW = {"If-None-Match": "*"}
 PARTS = ("support-examples", "support-examples?use=probabilities", "classifier")
-
-
-@pytest.fixture
-def finish(selections: Selections) -> Callable[..., str]:
-    return selections.succeeded
 
 
 def make_other_result() -> SelectionResult:
@@ -43,8 +36,8 @@ def put(client: TestClient, name: str = "triage", version: int | None = None, **
     return client.put(f"/prompts/{name}", json=body, headers=headers)
 
 
-def test_name_says_what_the_selection_found(client: TestClient, finish: Callable[..., str]) -> None:
-    selection_id = finish()
+def test_name_says_what_the_selection_found(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
     made = put(client, selection_id=selection_id, note="first")
     assert made.status_code == 201, made.text
     assert (made.headers["etag"], made.headers["location"]) == ('"1"', "/prompts/triage")
@@ -69,17 +62,17 @@ def as_named(answer: dict[str, Any], part: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["", *(f"/{part}" for part in PARTS)])
-def test_known_version_is_not_sent_again(client: TestClient, finish: Callable[..., str], path: str) -> None:
-    put(client, selection_id=finish())
+def test_known_version_is_not_sent_again(client: TestClient, selections: Selections, path: str) -> None:
+    put(client, selection_id=selections.succeeded())
     known = client.get(f"/prompts/triage{path}", headers={"If-None-Match": '"1"'})
     assert (known.status_code, known.headers["etag"], known.content) == (304, '"1"', b"")
-    put(client, version=1, selection_id=finish(make_other_result()))
+    put(client, version=1, selection_id=selections.succeeded(make_other_result()))
     changed = client.get(f"/prompts/triage{path}", headers={"If-None-Match": '"1"'})
     assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
 
 
-def test_older_version_is_taken_up_again(client: TestClient, finish: Callable[..., str]) -> None:
-    first, second = finish(), finish(make_other_result())
+def test_older_version_is_taken_up_again(client: TestClient, selections: Selections) -> None:
+    first, second = selections.succeeded(), selections.succeeded(make_other_result())
     put(client, selection_id=first)
     before = client.get("/prompts/triage/support-examples").json()
     put(client, version=1, selection_id=second, note="better")
@@ -94,13 +87,10 @@ def test_older_version_is_taken_up_again(client: TestClient, finish: Callable[..
     ]
 
 
-def test_what_becomes_of_the_selection_leaves_the_name_alone(
-    client: TestClient, finish: Callable[..., str], selections: Selections, database: Database
-) -> None:
+def test_what_becomes_of_the_selection_leaves_the_name_alone(client: TestClient, selections: Selections) -> None:
     claim = selections.cancelling()
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
-    gone = finish()
+    assert selections.transact(endings.finish, claim, make_result(StopReason.CANCELLED))
+    gone = selections.succeeded()
     for name, selection_id in (("resumed", claim.job_id), ("deleted", gone)):
         assert put(client, name, selection_id=selection_id).status_code == 201
     before = [client.get(f"/prompts/{name}/support-examples").json() for name in ("resumed", "deleted")]
@@ -110,8 +100,8 @@ def test_what_becomes_of_the_selection_leaves_the_name_alone(
     assert [client.get(f"/prompts/{name}/support-examples").json() for name in ("resumed", "deleted")] == before
 
 
-def test_same_content_makes_no_version(client: TestClient, finish: Callable[..., str]) -> None:
-    selection_id = finish()
+def test_same_content_makes_no_version(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
     put(client, selection_id=selection_id)
     again = put(client, version=1, selection_id=selection_id, note="again")
     assert (again.status_code, again.json()["version"], again.json()["note"]) == (200, 1, None)
@@ -131,12 +121,12 @@ def test_same_content_makes_no_version(client: TestClient, finish: Callable[...,
     ],
 )
 def test_change_names_the_version_that_it_changes(
-    client: TestClient, finish: Callable[..., str], exists: bool, headers: dict[str, str], status: int, code: str
+    client: TestClient, selections: Selections, exists: bool, headers: dict[str, str], status: int, code: str
 ) -> None:
-    selection_id = finish()
+    selection_id = selections.succeeded()
     if exists:
         put(client, selection_id=selection_id)
-    body = {"selection_id": finish(make_other_result())}
+    body = {"selection_id": selections.succeeded(make_other_result())}
     problem_of(client.put("/prompts/triage", json=body, headers=headers), status, code)
     if headers != NEW:
         problem_of(client.delete("/prompts/triage", headers=headers), status, code)
@@ -144,10 +134,8 @@ def test_change_names_the_version_that_it_changes(
     assert len(client.get("/prompts").json()["items"]) == exists
 
 
-def test_deleted_name_is_gone_with_its_content_and_its_numbers_go_on(
-    client: TestClient, finish: Callable[..., str], database: Database
-) -> None:
-    selection_id = finish()
+def test_deleted_name_is_gone_with_its_content_and_numbers_go_on(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
     put(client, selection_id=selection_id)
     assert client.delete("/prompts/triage", headers={"If-Match": "*"}).status_code == 204
     for path in ("", "/versions", *(f"/{part}" for part in PARTS)):
@@ -155,8 +143,7 @@ def test_deleted_name_is_gone_with_its_content_and_its_numbers_go_on(
     problem_of(client.delete("/prompts/triage", headers={"If-Match": "*"}), 404, "not-found")
     problem_of(client.delete("/prompts/triage", headers=NEW), 404, "not-found")
     assert client.get("/prompts").json()["items"] == []
-    with database.session_scope() as session:
-        assert session.scalars(select(PromptContent)).all() == []
+    assert selections.count("prompt_contents") == 0
     assert put(client, selection_id=selection_id).json()["version"] == 3
     history = client.get("/prompts/triage/versions").json()["items"]
     assert [one["selection_id"] is None for one in history] == [False, True, False]
@@ -194,24 +181,20 @@ def test_selection_without_result_cannot_be_named(client: TestClient, selections
         assert client.get("/prompts/triage").status_code == 404
 
 
-def test_history_has_the_name_of_the_key(
-    make_client: Callable[..., TestClient], database: Database, finish: Callable[..., str]
-) -> None:
-    selection_id = finish()  # of the owner `local`
+def test_history_has_the_name_of_the_key(make_client: MakeClient, database: Database, selections: Selections) -> None:
+    selection_id = selections.succeeded()  # of the owner `local`
     key = create_key(database, "local", "deploy").secret
     client = make_client()
     client.headers["Authorization"] = f"Bearer {key}"
     assert put(client, selection_id=selection_id).json()["key_name"] == "deploy"
 
 
-def test_too_many_names_are_refused(
-    client: TestClient, finish: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_too_many_is_refused(client: TestClient, selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MOST_NAMES", 2)
-    selection_id = finish()
+    selection_id = selections.succeeded()
     assert [put(client, name, selection_id=selection_id).status_code for name in "ab"] == [201, 201]
     problem_of(put(client, "c", selection_id=selection_id), 413, "owner-full")
-    assert put(client, "a", version=1, selection_id=finish(make_other_result())).status_code == 200
+    assert put(client, "a", version=1, selection_id=selections.succeeded(make_other_result())).status_code == 200
     assert client.delete("/prompts/b", headers={"If-Match": "*"}).status_code == 204
     assert put(client, "c", selection_id=selection_id).status_code == 201
     monkeypatch.setattr(service, "MOST_VERSIONS", 2)
@@ -228,8 +211,8 @@ def pages(client: TestClient, path: str) -> Iterator[list[dict[str, Any]]]:
         cursor = page["next"]
 
 
-def test_lists_come_in_pages(client: TestClient, finish: Callable[..., str]) -> None:
-    both = finish(), finish(make_other_result())
+def test_lists_come_in_pages(client: TestClient, selections: Selections) -> None:
+    both = selections.succeeded(), selections.succeeded(make_other_result())
     for name in ("c", "a", "b-1"):
         put(client, name, selection_id=both[0])
     assert [[one["name"] for one in page] for page in pages(client, "/prompts")] == [["a", "b-1"], ["c"]]
@@ -240,8 +223,8 @@ def test_lists_come_in_pages(client: TestClient, finish: Callable[..., str]) -> 
     problem_of(client.get("/prompts/a/versions", params={"cursor": cursor}), 400, "invalid-cursor")
 
 
-def test_one_of_several_changes_at_once_is_made(client: TestClient, finish: Callable[..., str]) -> None:
-    both = finish(), finish(make_other_result())
+def test_one_of_several_changes_at_once_is_made(client: TestClient, selections: Selections) -> None:
+    both = selections.succeeded(), selections.succeeded(make_other_result())
     with ThreadPoolExecutor(8) as pool:
         made = [pool.submit(put, client, selection_id=both[0]) for _ in range(8)]
         assert sorted(one.result().status_code for one in made) == [201, *[412] * 7]
@@ -250,8 +233,8 @@ def test_one_of_several_changes_at_once_is_made(client: TestClient, finish: Call
     assert client.get("/prompts/triage").json()["version"] == 2
 
 
-def test_no_reader_sees_a_mixture(client: TestClient, finish: Callable[..., str]) -> None:
-    both = finish(), finish(make_other_result())
+def test_no_reader_sees_a_mixture(client: TestClient, selections: Selections) -> None:
+    both = selections.succeeded(), selections.succeeded(make_other_result())
     rows = dict(zip(both, ([3, 0], [5, 2]), strict=True))
     put(client, selection_id=both[0])
     ended = Event()
@@ -275,10 +258,8 @@ def test_no_reader_sees_a_mixture(client: TestClient, finish: Callable[..., str]
         assert all(one.result() > 0 for one in reading)
 
 
-def test_contents_count_among_the_bytes_of_an_owner(
-    make_client: Callable[..., TestClient], finish: Callable[..., str]
-) -> None:
-    selection_id = finish()
+def test_contents_count_among_the_bytes_of_an_owner(make_client: MakeClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
     refusal = problem_of(put(make_client(max_owner_bytes=100), selection_id=selection_id), 413, "owner-full")
     with_content = int(re.findall(r"would have ([\d,]+) bytes", refusal["detail"])[0].replace(",", ""))
     problem_of(put(make_client(max_owner_bytes=with_content - 1), selection_id=selection_id), 413, "owner-full")
@@ -288,11 +269,11 @@ def test_contents_count_among_the_bytes_of_an_owner(
     assert put(make_client(max_owner_bytes=with_content), "other", selection_id=selection_id).status_code == 413
 
 
-def test_name_waits_while_its_owner_stores_something_else(
-    client: TestClient, settings: Settings, database: Database, finish: Callable[..., str]
+def test_name_waits_for_its_owners_lock(
+    client: TestClient, settings: Settings, database: Database, selections: Selections
 ) -> None:
     """Otherwise two requests at once would each find room for what they store."""
-    body = {"selection_id": finish()}
+    body = {"selection_id": selections.succeeded()}
     with ThreadPoolExecutor(1) as threads:
         with database.session_scope() as session:
             lock_owner(session, LOCAL_OWNER, settings)

@@ -1,6 +1,6 @@
 """What the poll of a queued selection tells: its place in the queue, and the number of workers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
@@ -9,7 +9,7 @@ from app.lifecycle import endings
 from app.lifecycle.claims import find_place
 from app.settings import Settings
 from app.store.database import Database
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import MakeClient, Selections
 from worker.process import create_worker
 
 
@@ -25,27 +25,23 @@ def place_of(client: TestClient, selection_id: str) -> object:
     return client.get(f"/selections/{selection_id}").json()["queue"]
 
 
-def test_places_are_in_the_order_in_which_jobs_are_claimed(
-    client: TestClient, selections: Selections, database: Database, settings: Settings
-) -> None:
+def test_places_are_in_the_order_of_claims(client: TestClient, selections: Selections, settings: Settings) -> None:
     running = selections.running()
     own = [selections.queued() for _ in range(2)]
     others = [selections.queued() for _ in range(2)]
     change = "UPDATE jobs SET owner_id = 'guest' WHERE id = ANY(:ids)"
-    run_sql(database, change, ids=others)  # the guest has nothing running
+    selections.sql(change, ids=others)  # the guest has nothing running
     assert [place_of(client, id_)["position"] for id_ in own] == [3, 4]  # type: ignore[index]
 
-    with database.session_scope() as session:
+    with selections.database.session_scope() as session:
         assert [find_place(session, id_, settings)[0] for id_ in others] == [1, 2]
         endings.fail(session, running, {"code": "non-finite"})
     assert [place_of(client, id_)["position"] for id_ in own] == [1, 2]  # type: ignore[index]
 
 
-def test_selection_that_may_not_start_has_no_place_and_takes_none(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_selection_that_may_not_start_has_no_place_and_takes_none(client: TestClient, selections: Selections) -> None:
     first, second = (selections.queued() for _ in range(2))
-    run_sql(database, "UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=first)
+    selections.sql("UPDATE jobs SET not_before = now() + interval '1h' WHERE id = :id", id=first)
 
     assert [place_of(client, id_)["position"] for id_ in (first, second)] == [None, 1]  # type: ignore[index]
 
@@ -62,9 +58,7 @@ def test_living_workers_are_counted(client: TestClient, selections: Selections) 
 
 
 @pytest.mark.usefixtures("worker_is_registered")
-def test_jobs_of_servers_have_workers_and_places_of_their_own(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings
-) -> None:
+def test_jobs_of_servers_have_their_own_places(make_client: MakeClient, database: Database, settings: Settings) -> None:
     endpoint = {"kind": "vllm", "url": "http://h", "model": "m"}
     client = make_client(endpoints={"served": endpoint})
     jobs = Selections(client, database)
@@ -74,7 +68,7 @@ def test_jobs_of_servers_have_workers_and_places_of_their_own(
     assert client.get("/readyz").json()["checks"]["workers"].startswith("0 with LENS_WORKER_MODELS=endpoints: ")
 
 
-def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:
+def test_workers_are_unknown_without_redis(make_client: MakeClient, selections: Selections) -> None:
     client = make_client(redis_url="unix:///nowhere.sock")
     assert place_of(client, selections.queued()) == {"position": 1, "workers": None}
     assert client.get("/readyz").json()["checks"]["workers"] == "ok"

@@ -2,26 +2,22 @@
 
 import json
 import random
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import text
-from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
 from app.store.quota import count_stored, hold_quota
 from app.web.authentication import LOCAL_OWNER
 from tests.api_keys import headers_of
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import MakeClient, Selections, count_rows, run_sql, transact
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 from tests.integration.test_dataset_locks import wait_until_blocked
 from tests.integration.test_resume import put_checkpoint
 
 
-def test_one_selection_too_many_is_refused_until_one_ends(
-    make_client: Callable[..., TestClient], database: Database
-) -> None:
+def test_one_selection_too_many_is_refused_until_one_ends(make_client: MakeClient, database: Database) -> None:
     selections = Selections(make_client(max_selections=2), database)
     queued = selections.queued()
     selections.claim(selections.queued())
@@ -33,7 +29,7 @@ def test_one_selection_too_many_is_refused_until_one_ends(
     selections.queued()
 
 
-def test_resume_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_resume_counts_as_a_submission(make_client: MakeClient, database: Database) -> None:
     selections = Selections(make_client(max_selections=1), database)
     failed, cancelled = selections.failed(), selections.cancelled()
     selections.queued()
@@ -42,7 +38,7 @@ def test_resume_counts_as_a_submission(make_client: Callable[..., TestClient], d
         assert selections.status_of(selection_id) in {"failed", "cancelled"}
 
 
-def test_owners_are_counted_apart(make_guarded: Callable[..., TestClient]) -> None:
+def test_owners_are_counted_apart(make_guarded: MakeClient) -> None:
     client = make_guarded("alice", "bob", max_selections=1)
     answers = [
         client.post("/selections", json=make_submission(), headers=headers_of(owner)).status_code
@@ -51,9 +47,7 @@ def test_owners_are_counted_apart(make_guarded: Callable[..., TestClient]) -> No
     assert answers == [202, 202, 429]
 
 
-def test_submission_waits_for_another_one_of_its_owner(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings
-) -> None:
+def test_submission_waits_for_its_owners_other(make_client: MakeClient, database: Database, settings: Settings) -> None:
     selections = Selections(make_client(max_selections=1), database)
     selection_id = selections.cancelled()
     again = text("UPDATE jobs SET status = 'queued', cancelled_at = NULL WHERE id = :id")
@@ -66,9 +60,7 @@ def test_submission_waits_for_another_one_of_its_owner(
         problem_of(answer.result(), 429, "too-many-selections")
 
 
-def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
-    make_client: Callable[..., TestClient], database: Database
-) -> None:
+def test_bytes_of_an_owner_are_bounded_and_stored_rows_cost_none(make_client: MakeClient, database: Database) -> None:
     first = make_client().post("/selections", json=make_submission())
     assert first.status_code == 202
     client = make_client(max_owner_bytes=stored_by(database) + 8000)  # for another spec, and not for other rows
@@ -81,19 +73,19 @@ def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
     refused = problem_of(client.post("/selections", json=other), 413, "owner-full")
 
     assert "delete selections" in refused["detail"]
-    assert run_sql(database, "SELECT count(*) FROM datasets") == 1
+    assert count_rows(database, "datasets") == 1
     again = {"spec": make_submission()["spec"], "dataset_id": first.json()["dataset_id"]}
     assert client.post("/selections", json=again).status_code == 202
 
 
-def test_owner_above_its_bytes_adds_no_job(make_client: Callable[..., TestClient]) -> None:
+def test_owner_above_its_bytes_adds_no_job(make_client: MakeClient) -> None:
     """Each job writes a result, also one of stored rows."""
     stored = make_client().post("/selections", json=make_submission()).json()["dataset_id"]
     again = {"spec": make_submission()["spec"], "dataset_id": stored}
     problem_of(make_client(max_owner_bytes=1).post("/selections", json=again), 413, "owner-full")
 
 
-def test_refused_upload_takes_no_disk(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_refused_upload_takes_no_disk(make_client: MakeClient, database: Database) -> None:
     client = make_client(max_owner_bytes=1_000_000)
     files = {
         "dataset": ("a.csv", make_csv([{"text": f"{'x' * 400} {row}", "label": f"{row % 2}"} for row in range(2500)]))
@@ -106,9 +98,7 @@ def test_refused_upload_takes_no_disk(make_client: Callable[..., TestClient], da
         assert run_sql(database, size) == before
 
 
-def test_results_and_checkpoints_are_bytes_of_their_owner(
-    make_client: Callable[..., TestClient], database: Database
-) -> None:
+def test_results_and_checkpoints_are_bytes_of_their_owner(make_client: MakeClient, database: Database) -> None:
     selections = Selections(make_client(), database)
     selection_id, before = selections.queued(), stored_by(database)
     put_checkpoint(database, selection_id, random.Random(0).randbytes(50_000))
@@ -120,5 +110,4 @@ def test_results_and_checkpoints_are_bytes_of_their_owner(
 
 
 def stored_by(database: Database, owner_id: str = LOCAL_OWNER) -> int:
-    with database.session_scope() as session:
-        return count_stored(session, owner_id)
+    return transact(database, count_stored, owner_id)

@@ -4,15 +4,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.lifecycle import endings
-from app.lifecycle.claims import Claim
-from app.store.database import Database
-from app.store.tables import Report
 from lens_engine.classifier.classifier import Classifier, InputFormat
-from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import (
@@ -27,47 +21,28 @@ from tests.integration.samples import (
 )
 
 
-@pytest.fixture
-def finish(database: Database) -> Callable[[Claim, SelectionResult], str]:
-    def end(claim: Claim, result: SelectionResult) -> str:
-        with database.session_scope() as session:
-            assert endings.finish(session, claim, result)
-        return claim.job_id
-
-    return end
-
-
-def test_classifier_remembers_how_the_dataset_was_written(
-    client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str]
-) -> None:
+def test_classifier_remembers_how_the_dataset_was_written(client: TestClient, selections: Selections) -> None:
     content = make_csv().replace(b"text,label", b"Review,Label", 1).replace(b",", b";")
     sent = client.post("/selections", files={"dataset": content}, data={"spec": json.dumps(make_spec())})
     assert sent.status_code == 202, sent.text
-    selection_id = finish(selections.claim(sent.json()["id"]), make_result())
+    selection_id = selections.finish(selections.claim(sent.json()["id"]), make_result())
     loaded = Classifier.model_validate(client.get(f"/selections/{selection_id}/classifier").json())
     assert loaded.input == InputFormat(text_column="Review", delimiter=";", encoding="utf-8")
 
 
-def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_classifier_of_the_result_is_stored_once_and_shown_with_it(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
     made = make_classifier().model_dump(mode="json")
     assert client.get(f"/selections/{selection_id}/classifier").json() == made
     assert client.get(f"/selections/{selection_id}/result").json()["classifier"] == made
-    with database.session_scope() as session:
-        stored = session.scalar(select(Report.result).where(Report.job_id == selection_id))
-    assert stored is not None
-    assert "classifier" not in stored
+    assert "classifier" not in selections.sql("SELECT result FROM reports")
     assert [event["head"] for event in selections.events_of(selection_id, "classifier")] == ["prior"]
 
 
 @pytest.mark.parametrize(
     "make", [make_classifier, make_states_classifier, make_pool, make_bag_of_words], ids=lambda make: make.__name__
 )
-def test_classifier_that_the_verdict_names_is_the_one_that_is_read(
-    client: TestClient, selections: Selections, make: Callable[[], Classifier]
-) -> None:
+def test_chosen_classifier_is_read(client: TestClient, selections: Selections, make: Callable[[], Classifier]) -> None:
     path = f"/selections/{selections.succeeded(make_result(classifier=make()))}"
     (chosen,) = (one for one in client.get(f"{path}/result").json()["tested"] if one["is_chosen"])
     read = client.get(f"{path}/classifier")
@@ -75,10 +50,8 @@ def test_classifier_that_the_verdict_names_is_the_one_that_is_read(
     assert (read.json()["head"]["kind"], read.json()["holds_words"]) == (chosen["head"], "words" in chosen["head"])
 
 
-def test_cancelled_result_without_classifier_names_resume(
-    client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str]
-) -> None:
-    selection_id = finish(selections.cancelling(), make_result(StopReason.CANCELLED, has_classifier=False))
+def test_cancelled_result_without_classifier_names_resume(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.finish(selections.cancelling(), make_result(StopReason.CANCELLED, has_classifier=False))
     body = problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, "no-classifier")
     assert "cancelled before one was made" in body["detail"]
     assert f"POST /selections/{selection_id}/resume" in body["detail"]

@@ -1,5 +1,3 @@
-"""Lists, progress, events and results."""
-
 import csv
 import io
 from collections.abc import Callable
@@ -10,10 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
-from app.lifecycle.claims import Claim, Lease
+from app.lifecycle.claims import Lease
 from app.store.database import Database
 from lens_engine.classifier.candidates import SuspiciousLabel
-from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 from tests.answered import make_answers
@@ -70,10 +67,9 @@ def test_unknown_selection_is_not_found(client: TestClient) -> None:
             problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
 
 
-def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selections, database: Database) -> None:
+def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        claims.renew_lease(session, claim, 60, PROGRESS)
+    selections.transact(claims.renew_lease, claim, 60, PROGRESS)
     response = client.get(f"/selections/{claim.job_id}")
     body = response.json()
     assert response.headers["retry-after"] == "30"
@@ -89,16 +85,15 @@ def test_ended_selection_asks_nobody_to_come_back(client: TestClient, selections
     assert "retry-after" not in response.headers
 
 
-def end_with_progress(selections: Selections, database: Database, end: Callable[..., bool], *values: object) -> Any:
+def end_with_progress(selections: Selections, end: Callable[..., bool], *values: object) -> Any:
     claim = selections.cancelling() if end is endings.finish_cancelled else selections.running()
-    with database.session_scope() as session:
-        assert claims.renew_lease(session, claim, 60, PROGRESS) is not Lease.LOST
-        assert end(session, claim, *values)
+    assert selections.transact(claims.renew_lease, claim, 60, PROGRESS) is not Lease.LOST
+    assert selections.transact(end, claim, *values)
     return selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
 
 
-def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
-    progress = end_with_progress(selections, database, endings.finish, make_result())
+def test_progress_of_a_succeeded_selection_is_complete(selections: Selections) -> None:
+    progress = end_with_progress(selections, endings.finish, make_result())
     assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
     assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
     assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
@@ -112,25 +107,20 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
         (endings.fail, ({"code": "timeout"},)),
     ],
 )
-def test_progress_of_a_stopped_selection_keeps_its_place(
-    selections: Selections, database: Database, end: Callable[..., bool], values: tuple[object, ...]
-) -> None:
-    progress = end_with_progress(selections, database, end, *values)
+def test_progress_of_a_stopped_run_stays(selections: Selections, end: Callable[..., bool], values: Any) -> None:
+    progress = end_with_progress(selections, end, *values)
     assert progress.pop("eta_seconds") is None
     assert progress == {name: value for name, value in asdict(PROGRESS).items() if name != "eta_seconds"}
 
 
-def test_unchanged_selection_is_304_and_a_changed_one_is_not(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_unchanged_selection_is_304_and_a_changed_one_is_not(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
     path = f"/selections/{claim.job_id}"
     etag = client.get(path).headers["etag"]
     unchanged = client.get(path, headers={"If-None-Match": f'"other", W/{etag}'})
     assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", etag)
     assert unchanged.headers["retry-after"] == "2"
-    with database.session_scope() as session:
-        claims.renew_lease(session, claim, 60, PROGRESS)
+    selections.transact(claims.renew_lease, claim, 60, PROGRESS)
     changed = client.get(path, headers={"If-None-Match": etag})
     assert changed.status_code == 200
     assert changed.headers["etag"] != etag
@@ -141,8 +131,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
     with database.session_scope() as session:
         claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
-    with database.session_scope() as session:
-        endings.finish(session, claim, make_result())
+    selections.transact(endings.finish, claim, make_result())
     page = client.get(f"/selections/{claim.job_id}/events").json()
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
@@ -157,18 +146,13 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
     assert page["next"] is None
 
 
-def advance(selections: Selections, claim: Claim, progress: Progress = PROGRESS) -> None:
-    with selections.database.session_scope() as session:
-        claims.renew_lease(session, claim, 60, progress)
-
-
 def test_steps_of_a_selection_are_events(selections: Selections) -> None:
     claim = selections.running()
     first = replace(PROGRESS, phase=Phase.FILTER, step=1, survivors=200, pairs_done=10)
     second = replace(first, survivors=100, pairs_done=20)
     third = replace(PROGRESS, phase=Phase.JUDGE, expected_accuracy=0.83, pairs_done=30)
     for progress in (first, replace(first, pairs_done=15), second, third, replace(third, pairs_done=35)):
-        advance(selections, claim, progress)
+        selections.transact(claims.renew_lease, claim, 60, progress)
 
     told = selections.events_of(claim.job_id, "progress")
 
@@ -244,21 +228,16 @@ def test_result_is_the_engines(client: TestClient, selections: Selections) -> No
         ("failed", "no-result"),
     ],
 )
-def test_selection_without_result_is_a_conflict(
-    client: TestClient, selections: Selections, status: str, code: str
-) -> None:
+def test_selection_without_result_conflicts(client: TestClient, selections: Selections, status: str, code: str) -> None:
     selection_id = selections.in_state(status)
     problem_of(client.get(f"/selections/{selection_id}/support-examples"), 409, code)
     problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, code)
     problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 409, code)
 
 
-def test_input_that_would_fail_again_is_not_to_be_retried(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_input_that_would_fail_again_is_not_to_be_retried(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        assert endings.fail(session, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
+    assert selections.transact(endings.fail, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
     refusal = problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "no-result")
     assert "submit a new one: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
@@ -300,14 +279,11 @@ def test_report_has_the_texts_of_rows_that_it_calls_wrong(client: TestClient, se
     problem_of(client.get(f"/selections/{selections.queued()}/report"), 409, "not-finished")
 
 
-def test_report_has_the_texts_of_rows_of_the_test_file(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_report_has_the_texts_of_rows_of_the_test_file(client: TestClient, selections: Selections) -> None:
     rows = [{"text": f"Unseen {number:02}", "label": ("positive", "negative")[number % 2]} for number in range(20)]
     submitted = client.post("/selections", json={**make_submission(), "test_examples": rows}).json()
     answers = make_answers(is_test=True, rows=(5, 9), gold=(0, 1), support_examples=((0, 1), (1, 1)), classifier=(0, 0))
     result = make_result().model_copy(update={"answers": answers})
-    with database.session_scope() as session:
-        endings.finish(session, selections.claim(submitted["id"]), result)
+    selections.transact(endings.finish, selections.claim(submitted["id"]), result)
     report = client.get(f"/selections/{submitted['id']}/report").text
     assert [number for number, row in enumerate(rows) if row["text"] in report] == [5, 9]

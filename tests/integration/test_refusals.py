@@ -6,24 +6,19 @@ tests/unit/app/test_refused_specs.py. Here is a witness of each form of a pointe
 
 import gzip
 import json
-from collections.abc import Callable
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.store.database import Database
+from tests.integration.conftest import MakeClient
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_rows, make_spec, make_submission, pointers_of, problem_of
 from tests.open_files import list_open_files
 from tests.unit.lens_engine.files.dataset_uploads import to_mappings, write_csv
 
 CSV = write_csv(GOOD_ROWS)
-
-
-@pytest.fixture
-def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
-    return Intake(client, database, settings)
 
 
 BAD_JSON: list[tuple[str, bytes, Refusal]] = [
@@ -132,7 +127,7 @@ def test_bad_file_is_refused_with_its_place(
     ("written_as", "pointer"), [("csv", "/dataset"), ("jsonl", "/dataset"), ("inline", "/examples")]
 )
 def test_rows_over_the_cap_are_refused(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings, written_as: str, pointer: str
+    make_client: MakeClient, database: Database, settings: Settings, written_as: str, pointer: str
 ) -> None:
     intake = Intake(make_client(max_rows=59), database, settings)
 
@@ -148,9 +143,7 @@ def test_rows_over_the_cap_are_refused(
         ("examples", "examples", "test_dataset_id", "/examples/0/Label"),
     ],
 )
-def test_place_of_a_row_is_that_of_its_own_part(
-    client: TestClient, wrong: str, dataset: str, test: str, place: str
-) -> None:
+def test_place_of_a_row_is_in_its_own_part(client: TestClient, wrong: str, dataset: str, test: str, place: str) -> None:
     def give(part: str) -> object:
         rows = [{"text": f"{row['text']} of {part}", "label": row["label"]} for row in make_rows()]
         rows[0]["label"] = "mixed" if part == wrong else rows[0]["label"]

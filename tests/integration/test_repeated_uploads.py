@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from app.store.database import Database
 from app.store.datasets import delete_unused_datasets
 from app.web.authentication import LOCAL_OWNER
+from tests.integration.conftest import count_rows
 from tests.integration.samples import make_rows, make_submission
 
 
@@ -14,11 +15,6 @@ def submit(client: TestClient, rows: list[dict[str, str]] | None = None, **reque
     response = client.post("/selections", json=body, **request)  # type: ignore[arg-type]
     assert response.status_code == 202, response.text
     return str(response.json()["dataset_id"])
-
-
-def count(database: Database, table: str) -> int:
-    with database.session_scope() as session:
-        return int(session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
 
 
 def test_other_rows_and_other_warnings_are_another_dataset(client: TestClient) -> None:
@@ -33,7 +29,7 @@ def test_shared_dataset_is_deleted_with_its_last_selection(client: TestClient, d
     for selection_id, left in zip(made, (1, 0), strict=True):
         client.post(f"/selections/{selection_id}/cancel")
         assert client.delete(f"/selections/{selection_id}").status_code == 204
-        assert count(database, "datasets") == left
+        assert count_rows(database, "datasets") == left
 
 
 def test_dataset_under_deletion_is_not_used(client: TestClient, database: Database) -> None:
@@ -43,5 +39,5 @@ def test_dataset_under_deletion_is_not_used(client: TestClient, database: Databa
         delete_unused_datasets(session, LOCAL_OWNER, [first])
         second = submit(client)  # while the deletion is not committed
     assert second != first
-    assert count(database, "datasets") == 1
+    assert count_rows(database, "datasets") == 1
     assert submit(client) == second

@@ -1,17 +1,14 @@
-"""POST /resume in every state, and what it keeps."""
-
 import pytest
 from redis import Redis
-from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.settings import Settings
 from app.store.database import Database
-from app.store.tables import Job, Report, StoredCheckpoint, StoredClassifier
+from app.store.tables import StoredCheckpoint
 from lens_engine.types import StopReason
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
 
@@ -33,40 +30,33 @@ def jobs_in(settings: Settings) -> list[str]:
         return [id_.decode() for id_ in redis.lrange("rq:queue:lens", 0, -1)]  # type: ignore[union-attr]
 
 
-def test_failed_selection_is_queued_again_with_no_crash_counted(
-    client: TestClient, selections: Selections, database: Database, settings: Settings
-) -> None:
+def test_failed_one_is_queued_without_crashes(client: TestClient, selections: Selections, settings: Settings) -> None:
     selection_id = selections.failed()
     error = client.get(f"/selections/{selection_id}").json()["error"]
-    run_sql(database, "UPDATE jobs SET crashes = 3, progress = '{}', phase = 'search'")
+    selections.sql("UPDATE jobs SET crashes = 3, progress = '{}', phase = 'search'")
     shown = post(client, selection_id, "resume")
 
     assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)
     assert shown["attempt"] == 1
-    with database.session_scope() as session:
-        assert session.scalar(select(Job.crashes)) == 0
+    assert selections.sql("SELECT crashes FROM jobs") == 0
     assert jobs_in(settings)[-1] == f"{selection_id}-2"
     assert selections.claim(selection_id).attempt == 2
     (event,) = selections.events_of(selection_id, "resumed")
     assert event == {"error": error, "attempt": 1, "from_checkpoint": False, "result_deleted": False}
 
 
-def test_resume_is_not_undone_by_the_attempt_that_failed(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_resume_is_not_undone_by_the_attempt_that_failed(client: TestClient, selections: Selections) -> None:
     selection_id = selections.failed()
     post(client, selection_id, "resume")
     late = Claim(selection_id, 1)
-    with database.session_scope() as session:
+    with selections.database.session_scope() as session:
         assert not endings.finish(session, late, make_result())
         assert not endings.requeue(session, late)
     assert selections.status_of(selection_id) == "queued"
 
 
 @pytest.mark.parametrize("status", ["cancelling", "succeeded"])
-def test_only_a_cancelled_or_failed_selection_is_resumed(
-    client: TestClient, selections: Selections, status: str
-) -> None:
+def test_only_a_cancelled_or_failed_one_is_resumed(client: TestClient, selections: Selections, status: str) -> None:
     selection_id = selections.in_state(status)
     problem_of(client.post(f"/selections/{selection_id}/resume"), 409, "not-cancelled")
     assert selections.status_of(selection_id) == status
@@ -79,13 +69,10 @@ def test_repeated_resume_changes_nothing(client: TestClient, selections: Selecti
     assert selections.events_of(selection_id, "resumed") == []
 
 
-def test_resumed_selection_has_its_checkpoint_and_no_result(
-    client: TestClient, selections: Selections, database: Database, settings: Settings
-) -> None:
+def test_resume_keeps_the_checkpoint_alone(client: TestClient, selections: Selections, settings: Settings) -> None:
     claim = selections.cancelling()
-    put_checkpoint(database, claim.job_id)
-    with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
+    put_checkpoint(selections.database, claim.job_id)
+    assert selections.transact(endings.finish, claim, make_result(StopReason.CANCELLED))
     result = client.get(f"/selections/{claim.job_id}/support-examples")
     assert result.headers["Cache-Control"] == "private, no-cache"
     classifier = client.get(f"/selections/{claim.job_id}/classifier")
@@ -95,10 +82,7 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
     gone = ("partial", "stop_reason", "digest", "cancelled_at", "cancel_requested_at")
     assert [shown[name] for name in ("status", *gone)] == ["queued", *(None for _ in gone)]
     problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "not-finished")
-    with database.session_scope() as session:
-        assert session.get(StoredCheckpoint, claim.job_id) is not None
-        for table in (Report, StoredClassifier):
-            assert session.scalars(select(table)).all() == []
+    assert [selections.count(one) for one in ("checkpoints", "reports", "classifiers")] == [1, 0, 0]
     data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1, "error": None}
     assert selections.events_of(claim.job_id, "resumed") == [data]
     assert jobs_in(settings)[-1] == f"{claim.job_id}-2"

@@ -6,11 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from app.ids import first_id
-from app.lifecycle.sweep import Settling, sweep
 from app.settings import Settings
 from app.store.database import Database
-from app.store.queue import JobQueue
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections, Sweep
 from tests.integration.test_resume import put_checkpoint
 
 
@@ -35,9 +33,8 @@ def _ids(old: str, new: str) -> dict[str, str]:
     return {"old": old, "new": new}
 
 
-def ids_in(database: Database, table: str, column: str = "id") -> set[str]:
-    with database.session_scope() as session:
-        return set(session.execute(text(f"SELECT {column} FROM {table}")).scalars())
+def ids_in(selections: Selections, table: str, column: str = "id") -> set[str]:
+    return set(selections.sql(f"SELECT array_agg({column}) FROM {table}") or ())
 
 
 @pytest.fixture
@@ -47,11 +44,11 @@ def keeping(settings: Settings) -> Settings:
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
 def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, status: str
+    selections: Selections, sweep: Sweep, keeping: Settings, status: str
 ) -> None:
-    make_old(database, selections.in_state(status), created=40, ended=31)
-    sweep(database, queue, keeping, Settling(0))
-    assert ids_in(database, "jobs") == ids_in(database, "datasets") == set()
+    make_old(selections.database, selections.in_state(status), created=40, ended=31)
+    sweep(settings=keeping)
+    assert ids_in(selections, "jobs") == ids_in(selections, "datasets") == set()
 
 
 @pytest.mark.parametrize(
@@ -65,37 +62,31 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     ],
 )
 def test_other_selection_is_kept(
-    selections: Selections,
-    database: Database,
-    queue: JobQueue,
-    settings: Settings,
-    status: str,
-    ended: int,
-    keep_days: float | None,
+    selections: Selections, sweep: Sweep, settings: Settings, status: str, ended: int, keep_days: float | None
 ) -> None:
-    kept = make_old(database, selections.in_state(status), created=4000, ended=ended)
-    sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}), Settling(0))
-    assert ids_in(database, "jobs") == {kept}
+    kept = make_old(selections.database, selections.in_state(status), created=4000, ended=ended)
+    sweep(settings=settings.model_copy(update={"keep_days": keep_days}))
+    assert ids_in(selections, "jobs") == {kept}
 
 
 def test_each_sweep_deletes_a_page(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, monkeypatch: pytest.MonkeyPatch
+    selections: Selections, sweep: Sweep, keeping: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.lifecycle.sweep._MOST_A_SWEEP", 2)
     for days in range(3):
-        make_old(database, selections.failed(), created=40 + days, ended=31)
+        make_old(selections.database, selections.failed(), created=40 + days, ended=31)
     for left in (1, 0):
-        sweep(database, queue, keeping, Settling(0))
-        assert len(ids_in(database, "jobs")) == left
+        sweep(settings=keeping)
+        assert selections.count("jobs") == left
 
 
 @pytest.mark.parametrize(("days", "is_kept"), [(6, True), (8, False)])
-def test_checkpoint_of_a_cancelled_selection_is_kept_for_a_week(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings, days: int, *, is_kept: bool
+def test_checkpoint_for_a_resume_stays_a_week(
+    selections: Selections, sweep: Sweep, days: int, *, is_kept: bool
 ) -> None:
     selection_id = selections.cancelled()
-    put_checkpoint(database, selection_id)
-    run_sql(database, f"UPDATE jobs SET cancelled_at = now() - interval '{days} days'")
-    sweep(database, queue, settings, Settling(0))
-    assert ids_in(database, "checkpoints", "job_id") == ({selection_id} if is_kept else set())
-    assert ids_in(database, "jobs") == {selection_id}
+    put_checkpoint(selections.database, selection_id)
+    selections.sql(f"UPDATE jobs SET cancelled_at = now() - interval '{days} days'")
+    sweep()
+    assert ids_in(selections, "checkpoints", "job_id") == ({selection_id} if is_kept else set())
+    assert ids_in(selections, "jobs") == {selection_id}

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import Base
 from tests.api_keys import headers_of, key_of
-from tests.integration.conftest import Selections, refusing_rows
+from tests.integration.conftest import MakeClient, Selections, refusing_rows
 from tests.integration.samples import make_rows, make_spec, make_submission
 
 CANARY = "canary-4e1f"
@@ -40,7 +39,7 @@ def test_texts_are_in_no_log_even_when_the_database_refuses_them(
     assert "IntegrityError (SQLSTATE 23514)" in caplog.text
 
 
-def test_texts_and_keys_are_not_in_redis(make_guarded: Callable[..., TestClient], settings: Settings) -> None:
+def test_texts_and_keys_are_not_in_redis(make_guarded: MakeClient, settings: Settings) -> None:
     response = make_guarded("alice").post("/selections", json=submission_with_canary(), headers=headers_of("alice"))
     assert response.status_code == 202
     with Redis.from_url(settings.redis_url) as redis:
@@ -49,11 +48,9 @@ def test_texts_and_keys_are_not_in_redis(make_guarded: Callable[..., TestClient]
             assert not [word for word in (CANARY, key_of("alice")) if word in repr(redis.hgetall(key))]
 
 
-def test_texts_and_templates_are_where_the_page_on_privacy_says(
-    client: TestClient, database: Database, selections: Selections
-) -> None:
+def test_texts_and_templates_are_where_the_page_on_privacy_says(client: TestClient, selections: Selections) -> None:
     def find_tables(word: str) -> set[str]:
-        with database.session_scope() as session:
+        with selections.database.session_scope() as session:
             return {
                 table.name
                 for table in Base.metadata.sorted_tables
@@ -78,9 +75,7 @@ def test_texts_and_templates_are_where_the_page_on_privacy_says(
     assert (find_tables(shown), find_tables(CANARY)) == ({"examples", "reports", "classifiers"}, set())
 
 
-def test_password_of_the_database_is_in_no_log(
-    make_client: Callable[..., TestClient], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_password_is_in_no_log(make_client: MakeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     client = make_client(
         database_url=f"postgresql://lens:{CANARY}@/lens?host={tmp_path}", redis_url=f"redis://:{CANARY}@127.0.0.1:1/0"

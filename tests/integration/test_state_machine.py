@@ -16,12 +16,10 @@ from app.ids import path_of
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Crash
-from app.lifecycle.sweep import Settling, sweep
 from app.settings import Settings
 from app.store.database import Database
-from app.store.queue import JobQueue
-from app.store.tables import TERMINAL, Event, Report, Status
-from tests.integration.conftest import Selections, run_sql
+from app.store.tables import TERMINAL, Event, Status
+from tests.integration.conftest import Selections, Sweep
 from tests.integration.samples import make_result
 from tests.moves import can_move
 
@@ -47,30 +45,26 @@ def print_seed(number: int) -> str:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_any_order_of_events_is_a_path_to_an_end(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings, number: int
-) -> None:
+def test_any_order_is_a_path_to_an_end(selections: Selections, sweep: Sweep, settings: Settings, number: int) -> None:
     chance = random.Random(print_seed(number))
     job_id = selections.queued()
     path = path_of(job_id)
     held: list[Claim] = []
 
     def claim() -> None:
-        run_sql(database, "UPDATE jobs SET not_before = now()")
-        with database.session_scope() as session:
-            held.extend(filter(None, [claims.claim_job(session, job_id, 60)]))
+        selections.sql("UPDATE jobs SET not_before = now()")
+        held.extend(filter(None, [selections.transact(claims.claim_job, job_id, 60)]))
 
     def write(act: Callable[..., object], *values: object) -> None:
         if held:
-            with database.session_scope() as session:
-                act(session, chance.choice(held), *values)
+            selections.transact(act, chance.choice(held), *values)
 
     acts: list[tuple[int, Callable[[], object]]] = [
         (6, claim),
         (4, lambda: write(endings.requeue)),
         (4, lambda: write(partial(endings.requeue, crash=Crash.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
-        (6, lambda: sweep(database, queue, settings, Settling(0))),
+        (6, sweep),
         (1, lambda: write(endings.finish, make_result())),
         (1, lambda: write(endings.finish_cancelled)),
         (1, lambda: write(endings.fail, {"title": "x"})),
@@ -78,27 +72,21 @@ def test_any_order_of_events_is_a_path_to_an_end(
     ]
     for _ in range(40):
         chance.choices([act for _, act in acts], [weight for weight, _ in acts])[0]()
-    statuses = history(database, job_id)
+    statuses = history(selections.database, job_id)
     assert_is_a_path(statuses)
     assert statuses[-1] == selections.client.get(path).json()["status"]
-    with database.session_scope() as session:
-        has_report = session.get(Report, job_id) is not None
-    assert has_report == (statuses[-1] is Status.SUCCEEDED)
+    assert selections.count("reports") == (statuses[-1] is Status.SUCCEEDED)
 
 
-def test_cancels_racing_claims_and_ends_leave_one_end(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_cancels_racing_claims_and_ends_leave_one_end(client: TestClient, selections: Selections) -> None:
     chance = random.Random(print_seed(0))
     made = [selections.queued() for _ in range(NUM_RACES)]
 
     def run(selection_id: str) -> bool:
-        with database.session_scope() as session:
-            claim = claims.claim_job(session, selection_id, 60)
+        claim = selections.transact(claims.claim_job, selection_id, 60)
         if claim is None:
             return False
-        with database.session_scope() as session:
-            assert endings.finish(session, claim, make_result())
+        assert selections.transact(endings.finish, claim, make_result())
         return True
 
     def cancel(selection_id: str) -> bool:
@@ -111,7 +99,7 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
         outcomes = list(pool.map(lambda planned: (planned[0] is run, planned[1], planned[0](planned[1])), acts))
     runs = Counter(selection_id for is_run, selection_id, has_run in outcomes if is_run and has_run)
     for selection_id in made:
-        statuses = history(database, selection_id)
+        statuses = history(selections.database, selection_id)
         assert_is_a_path(statuses)
         assert statuses[-1] in TERMINAL
         assert [status in TERMINAL for status in statuses].count(True) == 1

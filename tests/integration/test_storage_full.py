@@ -3,13 +3,13 @@
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.store.database import Database
-from tests.integration.conftest import run_sql
+from tests.integration.conftest import MakeClient, count_rows, run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 _TABLES = ("jobs", "datasets", "examples", "idempotency_keys", "events")
@@ -34,12 +34,12 @@ def test_full_database_refuses_and_stores_nothing(client: TestClient, full_postg
 
     problem_of(response, 503, "storage-full")
     assert response.headers["retry-after"]
-    assert [run_sql(full_postgres, f"SELECT count(*) FROM {table}") for table in _TABLES] == [0] * len(_TABLES)
+    assert [count_rows(full_postgres, table) for table in _TABLES] == [0] * len(_TABLES)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_full_disk_refuses_an_upload_and_stores_nothing(
-    make_client: Callable[..., TestClient], database: Database, monkeypatch: pytest.MonkeyPatch, number: int
+    make_client: MakeClient, database: Database, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def fail(_folder: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -51,4 +51,4 @@ def test_full_disk_refuses_an_upload_and_stores_nothing(
 
     problem_of(response, 503, "storage-full")
     assert response.headers["retry-after"]
-    assert [run_sql(database, f"SELECT count(*) FROM {table}") for table in _TABLES] == [0] * len(_TABLES)
+    assert [count_rows(database, table) for table in _TABLES] == [0] * len(_TABLES)

@@ -46,10 +46,9 @@ def rename_the_preset(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "texts", [{}, {"template": ["{text} It was {label}.", "{text} {label}"], "instruction": "Hm?"}]
 )
-def test_spec_is_shown_as_it_is_stored(selections: Selections, database: Database, texts: dict[str, Any]) -> None:
+def test_spec_is_shown_as_it_is_stored(selections: Selections, texts: dict[str, Any]) -> None:
     selection_id = selections.queued(**texts)
-    with database.session_scope() as session:
-        stored = session.get_one(Job, selection_id).spec
+    stored = selections.read(selection_id).spec
     shown = read(selections.client, f"/selections/{selection_id}")["spec"]
     assert shown == {**stored, "verbalizer": dict(stored["verbalizer"])}
     assert list(shown["verbalizer"]) == ["positive", "negative"]
@@ -63,21 +62,18 @@ def test_spec_is_shown_as_it_is_stored(selections: Selections, database: Databas
         (rename_the_preset, "/spec/preset"),
     ],
 )
-def test_spec_that_cannot_be_read_fails_at_once_and_says_why(
-    selections: Selections, database: Database, settings: Settings, change: Change, pointer: str
-) -> None:
+def test_unreadable_spec_ends_its_job(selections: Selections, settings: Settings, change: Change, pointer: str) -> None:
     selection_id = selections.queued()
-    rewrite(database, selection_id, change)
+    rewrite(selections.database, selection_id, change)
 
     execute_job(selection_id, settings)
 
-    with database.session_scope() as session:
-        failed = session.get_one(Job, selection_id)
-        assert (failed.status, failed.attempt) == ("failed", 1)
-        assert failed.error is not None
-        assert failed.error["code"] == "spec-unreadable"
-        assert [error["pointer"] for error in failed.error["errors"]] == [pointer]
-        assert "submit a new one" in failed.error["detail"]
+    failed = selections.read(selection_id)
+    assert (failed.status, failed.attempt) == ("failed", 1)
+    assert failed.error is not None
+    assert failed.error["code"] == "spec-unreadable"
+    assert [error["pointer"] for error in failed.error["errors"]] == [pointer]
+    assert "submit a new one" in failed.error["detail"]
     problem_of(selections.client.get(f"/selections/{selection_id}"), 409, "stored-unreadable")
     assert selections.client.get("/selections").status_code == 200
     assert selections.client.get(f"/pages/selections/{selection_id}").status_code in (200, 409)

@@ -1,5 +1,3 @@
-"""POST /selections: what is taken."""
-
 import json
 from typing import Any
 
@@ -80,9 +78,7 @@ def test_several_templates_and_instructions_are_stored_and_shown(client: TestCli
     assert {name: again["spec"][name] for name in wanted} == wanted
 
 
-def test_file_is_stored_row_by_row_and_its_spool_is_removed(
-    client: TestClient, database: Database, settings: Settings
-) -> None:
+def test_file_is_stored_as_rows_without_its_spool(client: TestClient, database: Database, settings: Settings) -> None:
     response = post_files(client, {"dataset": make_csv(), "test": make_csv(make_rows()[:20])})
     assert response.status_code == 202, response.text
     body = response.json()
@@ -142,9 +138,7 @@ def test_wrong_column_name_points_to_the_field_that_has_it(client: TestClient, n
     assert f"columns found: {', '.join(map(repr, COLUMNS.values()))}; name one" in refused.json()["detail"]
 
 
-def test_file_is_read_with_the_encoding_and_the_delimiter_that_are_given(
-    client: TestClient, database: Database
-) -> None:
+def test_file_is_read_with_the_encoding_and_delimiter_that_are_given(client: TestClient, database: Database) -> None:
     rows = [("text", "label"), *((row["text"], row["label"]) for row in make_rows()), ("хорошо", "positive"), ("", "x")]
     content = "".join(f"{text}^{label}\n" for text, label in rows).encode("cp1251")
     data = {"spec": json.dumps(make_spec()), "encoding": "windows-1251", "delimiter": "^"}

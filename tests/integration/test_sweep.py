@@ -2,49 +2,32 @@
 
 import json
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from redis import Redis
-from sqlalchemy import event, func, select, text, update
+from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
-from starlette.testclient import TestClient
 
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.endings import Crash
 from app.lifecycle.sweep import Settling, SweepReport
-from app.lifecycle.sweep import sweep as sweep_once
 from app.settings import Settings
 from app.store.database import Database
 from app.store.queue import JobId, JobQueue
-from app.store.tables import IdempotencyKey, Job
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import MakeClient, Selections, Sweep, run_sql
 from tests.integration.samples import make_submission
 from tests.outages import absent, read_only
 
 QUEUE = "rq:queue:lens"
-Sweep = Callable[..., SweepReport]
 
 
 def age(database: Database, column: str, seconds: float) -> None:
     """Set a stamp of all selections back."""
     run_sql(database, f"UPDATE jobs SET {column} = now() - make_interval(secs => :s)", s=seconds)
-
-
-def read(database: Database, selection_id: str) -> Job:
-    with database.session_scope() as session:
-        return session.get_one(Job, selection_id)
-
-
-@pytest.fixture
-def sweep(database: Database, queue: JobQueue, settings: Settings) -> Sweep:
-    """Sweep once; a queue, settings and a memory of outages may take the place of the usual ones."""
-    usual = {"database": database, "queue": queue, "settings": settings, "settling": Settling(0)}
-    return lambda **given: sweep_once(**{**usual, **given})
 
 
 @pytest.mark.parametrize(
@@ -63,21 +46,14 @@ def sweep(database: Database, queue: JobQueue, settings: Settings) -> Sweep:
     ],
 )
 def test_sweep_moves_exactly_the_dead(
-    selections: Selections,
-    sweep: Sweep,
-    database: Database,
-    status: str,
-    lease_seconds: float | None,
-    crashes: int,
-    after: str,
+    selections: Selections, sweep: Sweep, status: str, lease_seconds: float | None, crashes: int, after: str
 ) -> None:
     selection_id = selections.in_state(status)
-    with database.session_scope() as session:
-        session.execute(update(Job).values(crashes=crashes))
+    selections.sql(f"UPDATE jobs SET crashes = {crashes}")
     if lease_seconds is not None:
-        age(database, "lease_until", -lease_seconds)
+        age(selections.database, "lease_until", -lease_seconds)
     sweep()
-    stored = read(database, selection_id)
+    stored = selections.read(selection_id)
     was_dead = after != status
     assert (stored.status, stored.crashes) == (after, crashes + was_dead)
     assert (stored.lease_until is None) == (after not in {"running", "cancelling"})
@@ -85,82 +61,66 @@ def test_sweep_moves_exactly_the_dead(
 
 @pytest.mark.parametrize(("crashes", "seconds"), [(0, 5), (1, 10), (98, 3600)])
 def test_rescued_selection_waits_longer_after_each_crash(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings, crashes: int, seconds: int
+    selections: Selections, sweep: Sweep, settings: Settings, crashes: int, seconds: int
 ) -> None:
     selections.running(lease_seconds=-1)
-    with database.session_scope() as session:
-        session.execute(update(Job).values(crashes=crashes))
+    selections.sql(f"UPDATE jobs SET crashes = {crashes}")
     assert sweep(settings=settings.model_copy(update={"max_attempts": 100})) == SweepReport(rescued=1)
-    with database.session_scope() as session:
-        wait = session.scalar(select(func.extract("epoch", Job.not_before - Job.queued_at)))
-    assert float(wait or 0) == seconds
+    assert selections.sql("SELECT extract(epoch FROM not_before - queued_at) FROM jobs") == seconds
 
 
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
 def test_stall_is_counted_once_and_has_its_own_code(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings, crashes: int, status: str
+    selections: Selections, sweep: Sweep, settings: Settings, crashes: int, status: str
 ) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        session.execute(update(Job).values(crashes=crashes))
-    with database.session_scope() as session:
-        assert endings.requeue(session, claim, crash=Crash.stalled(settings, 600.0))
-    with database.session_scope() as session:
-        assert not endings.requeue(session, claim, crash=Crash.died(settings)), "the parent reports its death"
+    selections.sql(f"UPDATE jobs SET crashes = {crashes}")
+    assert selections.transact(endings.requeue, claim, crash=Crash.stalled(settings, 600.0))
+    assert not selections.transact(endings.requeue, claim, crash=Crash.died(settings)), "the parent reports its death"
     sweep()
 
-    stored = read(database, claim.job_id)
+    stored = selections.read(claim.job_id)
     assert (stored.status, stored.crashes) == (status, crashes + 1)
     if stored.error is not None:
         assert stored.error["code"] == "stalled"
         assert "no progress for 600 s" in stored.error["detail"]
 
 
-def test_selection_fails_after_its_last_attempt_and_says_why(
-    selections: Selections, sweep: Sweep, database: Database
-) -> None:
+def test_selection_fails_after_its_last_attempt_and_says_why(selections: Selections, sweep: Sweep) -> None:
     claim = selections.running()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
-        session.execute(update(Job).values(crashes=2))
-    age(database, "lease_until", 1)
+    packed = PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32"))
+    selections.transact(claims.save_checkpoint, claim, packed)
+    selections.sql("UPDATE jobs SET crashes = 2")
+    age(selections.database, "lease_until", 1)
     assert sweep().failed == 1
     body = selections.client.get(f"/selections/{claim.job_id}").json()
     assert body["error"]["code"] == "worker-crashed"
     assert "3 attempts" in body["error"]["detail"]
     assert body["failed_at"] is not None
-    with database.session_scope() as session:
-        assert claims.load_checkpoint(session, claim) is None
+    assert selections.transact(claims.load_checkpoint, claim) is None
 
 
-def test_broken_row_keeps_no_other_from_its_rescue(
-    selections: Selections, sweep: Sweep, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_broken_row_keeps_no_other_back(selections: Selections, sweep: Sweep, caplog: pytest.LogCaptureFixture) -> None:
     made = [selections.running(lease_seconds=-1).job_id for _ in range(3)]
-    with database.session_scope() as session:  # the crash to count is out of the range of the column
-        session.execute(update(Job).where(Job.id == made[1]).values(crashes=2**31 - 1))
+    most = 2**31 - 1  # the crash to count is out of the range of the column
+    selections.sql("UPDATE jobs SET crashes = :most WHERE id = :id", most=most, id=made[1])
     assert sweep().rescued == 2
     assert [selections.status_of(id_) for id_ in made] == ["queued", "running", "queued"]
     assert f"{made[1]} cannot be rescued (DataError, SQLSTATE 22003)" in caplog.text
 
 
-def test_any_number_of_dead_leases_is_rescued_and_enqueued(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
+def test_any_number_of_dead_leases_is_rescued_and_enqueued(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     selections.running(lease_seconds=-1)
     columns = "owner_id, dataset_id, spec, status, attempt, lease_until"
-    with database.session_scope() as session:
-        copies = "FROM jobs, generate_series(1, 450) AS number"
-        session.execute(text(f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}"))
+    copies = "FROM jobs, generate_series(1, 450) AS number"
+    selections.sql(f"INSERT INTO jobs (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}")
     assert sweep().rescued == 451
-    age(database, "not_before", 0)
+    age(selections.database, "not_before", 0)
     sweep()
     assert redis.llen(QUEUE) == 451
 
 
-def test_leases_are_spared_for_a_lease_after_an_outage(
-    selections: Selections, sweep: Sweep, settings: Settings
-) -> None:
+def test_leases_are_spared_for_a_lease_after_outages(selections: Selections, sweep: Sweep, settings: Settings) -> None:
     seconds = 0.0
     settling = Settling(settings.lease_seconds, lambda: seconds)
     claim = selections.running(lease_seconds=-1)
@@ -202,7 +162,7 @@ def test_queue_is_filled_up_whichever_jobs_it_holds(selections: Selections, swee
 
 
 def test_queue_of_servers_is_filled_up_by_itself(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings, redis: Redis
+    make_client: MakeClient, database: Database, settings: Settings, sweep: Sweep, redis: Redis
 ) -> None:
     changes = {"endpoints": {"served": {"kind": "vllm", "url": "http://h", "model": "m"}}}
     mixed = Settings.model_validate({**settings.model_dump(), **changes})
@@ -211,7 +171,7 @@ def test_queue_of_servers_is_filled_up_by_itself(
         jobs.queued(model=model)
     redis.delete(f"{QUEUE}-endpoints")
     queue = JobQueue(mixed)
-    assert sweep_once(database, queue, mixed, Settling(0)) == SweepReport(enqueued=2)
+    assert sweep(queue=queue, settings=mixed) == SweepReport(enqueued=2)
     assert (redis.llen(QUEUE), redis.llen(f"{QUEUE}-endpoints")) == (1, 2)
     queue.close()
 
@@ -222,9 +182,7 @@ def test_job_that_a_worker_takes_is_not_enqueued_again(selections: Selections, s
     assert sweep() == SweepReport()
 
 
-def test_job_that_a_worker_left_between_the_lists_wakes_nobody(
-    selections: Selections, sweep: Sweep, redis: Redis
-) -> None:
+def test_job_that_a_worker_left_between_lists_wakes_nobody(selections: Selections, sweep: Sweep, redis: Redis) -> None:
     """A worker that stops just after it took a job leaves it there, and RQ finds it only after many minutes."""
     redis.rpush(f"{QUEUE}:intermediate", "sweep-of-yesterday")
     selections.queued()
@@ -234,12 +192,10 @@ def test_job_that_a_worker_left_between_the_lists_wakes_nobody(
     assert redis.llen(QUEUE) == 1
 
 
-def test_sweep_while_redis_is_away_still_rescues(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings
-) -> None:
+def test_sweep_while_redis_is_away_still_rescues(selections: Selections, sweep: Sweep, settings: Settings) -> None:
     selections.running(lease_seconds=-1)
     selections.queued()
-    age(database, "queued_at", 16)
+    age(selections.database, "queued_at", 16)
     away = JobQueue(settings.model_copy(update={"redis_url": "unix:///nowhere.sock"}))
     assert sweep(queue=away) == SweepReport(rescued=1)
 
@@ -253,11 +209,9 @@ def test_only_one_sweeps_at_a_time(selections: Selections, sweep: Sweep, databas
     assert selections.status_of(claim.job_id) == "queued"
 
 
-def test_row_that_a_worker_is_writing_is_skipped(
-    selections: Selections, sweep: Sweep, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_row_under_a_write_is_skipped(selections: Selections, sweep: Sweep, caplog: pytest.LogCaptureFixture) -> None:
     claim = selections.running(lease_seconds=-1)
-    with database.session_scope() as session:
+    with selections.database.session_scope() as session:
         claims.renew_lease(session, claim, 60)
         assert sweep() == SweepReport()
     assert sweep() == SweepReport()
@@ -268,13 +222,11 @@ def test_row_that_a_worker_is_writing_is_skipped(
 def test_keys_are_kept_for_a_day(selections: Selections, sweep: Sweep, database: Database) -> None:
     for key in ("old", "young"):
         selections.client.post("/selections", json=make_submission(), headers={"Idempotency-Key": key})
-    with database.session_scope() as session:
-        for key, hours in (("old", 25), ("young", 23)):
-            aged = func.now() - func.make_interval(0, 0, 0, 0, hours)
-            session.execute(update(IdempotencyKey).where(IdempotencyKey.key == key).values(created_at=aged))
+    for key, hours in (("old", 25), ("young", 23)):
+        change = f"UPDATE idempotency_keys SET created_at = now() - interval '{hours} h' WHERE key = :key"
+        run_sql(database, change, key=key)
     sweep()
-    with database.session_scope() as session:
-        assert list(session.scalars(select(IdempotencyKey.key))) == ["young"]
+    assert run_sql(database, "SELECT array_agg(key) FROM idempotency_keys") == ["young"]
 
 
 def test_job_of_one_attempt_is_enqueued_once(queue: JobQueue, redis: Redis) -> None:
@@ -290,9 +242,7 @@ def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_job", None, ["sel_1"], {}]
 
 
-def test_leases_are_spared_after_postgres_took_no_writes(
-    selections: Selections, sweep: Sweep, settings: Settings
-) -> None:
+def test_leases_are_spared_after_writes_were_refused(selections: Selections, sweep: Sweep, settings: Settings) -> None:
     now = [0.0]
     settling = Settling(settings.lease_seconds, lambda: now[0])
     for now[0] in range(0, 61, 15):
@@ -306,7 +256,7 @@ def test_leases_are_spared_after_postgres_took_no_writes(
 
 @pytest.mark.parametrize("in_statement", ["FOR UPDATE SKIP LOCKED", "DELETE FROM checkpoints"], ids=["rescue", "last"])
 def test_leases_are_spared_after_a_hang_in_the_middle_of_a_sweep(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings, in_statement: str
+    selections: Selections, sweep: Sweep, settings: Settings, in_statement: str
 ) -> None:
     now = [0.0]
     settling = Settling(settings.lease_seconds, lambda: now[0])
@@ -318,12 +268,12 @@ def test_leases_are_spared_after_a_hang_in_the_middle_of_a_sweep(
     def hang(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         now[0] += 61 if in_statement in statement else 0
 
-    event.listen(database.engine, "before_cursor_execute", hang)
+    event.listen(selections.database.engine, "before_cursor_execute", hang)
     try:
         assert sweep(settling=settling) == SweepReport()
     finally:
-        event.remove(database.engine, "before_cursor_execute", hang)
-    age(database, "lease_until", 1)
+        event.remove(selections.database.engine, "before_cursor_execute", hang)
+    age(selections.database, "lease_until", 1)
     assert now[0] > 120, "it hung"
     assert sweep(settling=settling) == SweepReport()
     assert selections.status_of(claim.job_id) == "running"

@@ -22,9 +22,7 @@ def test_paper_has_eight_tasks_of_four_templates() -> None:
         ("dbpedia", 14, 3, 4, 4),
     ],
 )
-def test_settings_are_those_of_the_paper(
-    name: str, labels: int, rho: float, score_size: int, demonstrations: int
-) -> None:
+def test_settings_are_of_the_paper(name: str, labels: int, rho: float, score_size: int, demonstrations: int) -> None:
     preset = PAPER_TASKS[name]
 
     assert len(preset.words) == labels

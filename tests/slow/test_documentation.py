@@ -132,9 +132,7 @@ def test_pages_show_the_same_demonstration() -> None:
 
 
 @pytest.mark.parametrize(("heading", "model"), [("## Prompts", BUNDLED), ("### A second model", SECOND)])
-def test_accuracies_of_prompts_are_those_of_the_cells(
-    heading: str, model: dict[str, str], prompt_cells: list[dict[str, str]]
-) -> None:
+def test_accuracies_are_those_of_cells(heading: str, model: dict[str, str], prompt_cells: list[dict[str, str]]) -> None:
     for row, method in zip(table_after(ROOT / "docs/results.md", heading), METHODS, strict=True):
         for shown, dataset in zip(row, DATASETS, strict=True):
             kind = {**model, "dataset": dataset, "method": method}
@@ -194,9 +192,7 @@ def test_commands_of_code_blocks_exist(page: Path) -> None:
     assert not targets or targets <= set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
 
 
-def test_python_of_readme_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (source,) = (block for block in code_blocks(README, "python") if "from lens_engine" in block)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,3 @@
-"""Python of the documentation that fits an estimator."""
-
 import pytest
 
 from lens_engine import LanguageModel
@@ -7,9 +5,7 @@ from lens_engine.testing import TableScorer
 from tests.slow.test_documentation import ROOT, code_blocks
 
 
-def test_python_of_scikit_learn_and_pandas_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_python_for_scikit_learn_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (source,) = code_blocks(ROOT / "docs/choosing.md", "python")
     few = source.replace('train.csv")', 'train.csv").groupby("label").head(12)')
     with_a_double = few.replace('open_model("smollm2-135m-instruct")', "LanguageModel(TableScorer())")

@@ -1,5 +1,3 @@
-"""Python of the documentation that asks a model."""
-
 import json
 from ast import literal_eval
 from pathlib import Path

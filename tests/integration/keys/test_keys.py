@@ -2,10 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.settings import Settings
@@ -13,6 +11,7 @@ from app.store import keys as service
 from app.store.database import Database
 from app.store.keys import hash_key
 from tests.e2e.waiting import until
+from tests.integration.conftest import MakeClient, run_sql
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import absent
 
@@ -24,7 +23,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def guarded(make_client: Callable[..., TestClient]) -> TestClient:
+def guarded(make_client: MakeClient) -> TestClient:
     """A service that asks for a key, and reads it at each request."""
     return make_client(require_keys=True, key_cache_seconds=0)
 
@@ -32,8 +31,7 @@ def guarded(make_client: Callable[..., TestClient]) -> TestClient:
 def test_key_has_a_form_that_scanners_find_and_only_its_hash_is_stored(database: Database) -> None:
     made = service.create_key(database, "alice", "laptop")
     assert re.fullmatch(r"lens_[0-9a-f]{64}", made.secret)
-    with database.session_scope() as session:
-        stored = str(session.execute(text("SELECT * FROM api_keys")).mappings().one())
+    stored = run_sql(database, "SELECT keys::text FROM api_keys AS keys")
     assert made.secret[13:] not in stored
     assert hash_key(made.secret) in stored
     assert made.secret not in repr(made)
@@ -44,9 +42,7 @@ def test_refusals_of_unknown_revoked_and_expired_keys_do_not_differ(guarded: Tes
     for made in (revoked, expired):
         assert guarded.get("/models", headers=bearer(made.secret)).status_code == 200
     service.revoke_key(database, revoked.row.id)
-    with database.session_scope() as session:
-        change = text("UPDATE api_keys SET expires_at = now() WHERE id = :id")
-        session.execute(change, {"id": expired.row.id})
+    run_sql(database, "UPDATE api_keys SET expires_at = now() WHERE id = :id", id=expired.row.id)
     bodies = []
     for key in (revoked.secret, expired.secret, NOWHERE, "short", ""):
         body = problem_of(guarded.get("/models", headers=bearer(key)), 401, "unauthorized")
@@ -54,7 +50,7 @@ def test_refusals_of_unknown_revoked_and_expired_keys_do_not_differ(guarded: Tes
     assert all(body == bodies[0] for body in bodies)
 
 
-def test_change_takes_effect_within_the_lifetime(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_change_takes_effect_within_the_lifetime(make_client: MakeClient, database: Database) -> None:
     client = make_client(require_keys=True, key_cache_seconds=0.3)
     assert client.get("/models", headers=bearer(NOWHERE)).status_code == 401
     made = service.create_key(database, "alice", "laptop")
@@ -65,9 +61,7 @@ def test_change_takes_effect_within_the_lifetime(make_client: Callable[..., Test
     assert client.get("/models", headers=bearer(made.secret)).status_code == 401
 
 
-def test_first_key_closes_an_open_service_and_revoking_it_does_not_open_it(
-    make_client: Callable[..., TestClient], database: Database
-) -> None:
+def test_first_key_closes_the_service_and_revoking_opens_nothing(make_client: MakeClient, database: Database) -> None:
     client = make_client(key_cache_seconds=0)
     assert client.get("/models").status_code == 200
     made = service.create_key(database, "alice", "laptop")
@@ -94,7 +88,7 @@ def test_use_is_noted_once_a_minute(guarded: TestClient, database: Database) -> 
 
 
 def test_known_key_is_not_asked_for_again_and_another_is_503_in_an_outage(
-    make_client: Callable[..., TestClient], database: Database, settings: Settings
+    make_client: MakeClient, database: Database, settings: Settings
 ) -> None:
     client = make_client(require_keys=True, key_cache_seconds=60)
     key, new = (service.create_key(database, "alice", name).secret for name in ("laptop", "phone"))

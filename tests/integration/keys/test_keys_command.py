@@ -1,28 +1,25 @@
 """`lens keys`: create prints the key once, list shows no key, revoke ends one."""
 
-import sys
 from collections.abc import Callable
 
 import pytest
 
 from app.settings import Settings
-from lens_cli.application import main
+from tests.e2e.lens_command import run
 
 Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def lens(settings: Settings, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def lens(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in this process: exit code, stdout and stderr."""
     monkeypatch.setenv("LENS_DATABASE_URL", settings.database_url)
 
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lens", "keys", *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return int(end.value.code or 0), *capfd.readouterr()
+    def run_keys(*words: str) -> tuple[int, str, str]:
+        done = run(["keys", *words])
+        return done.returncode, done.stdout, done.stderr
 
-    return run
+    return run_keys
 
 
 def test_life_of_a_key(lens: Run) -> None:
@@ -53,10 +50,8 @@ def test_empty_list_says_so(lens: Run) -> None:
 
 
 def test_faults_are_told_in_one_sentence(lens: Run, empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lens("revoke", "nothing")[::2] == (
-        2,
-        "error: there is no key with this id; `lens keys list` shows the ids\n",
-    )
+    unknown = "error: there is no key with this id; `lens keys list` shows the ids\n"
+    assert lens("revoke", "nothing")[::2] == (2, unknown)
     assert lens("create", "al ice", "--name", "x")[0] == 2
     monkeypatch.setenv("LENS_DATABASE_URL", empty_database.database_url)
     code, _, errors = lens("list")

@@ -5,6 +5,7 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NoReturn
 
 from rq.exceptions import ShutDownImminentException
@@ -16,40 +17,6 @@ from lens_engine.testing import TableScorer
 
 LATE = 2
 """A call of the scorer after the first checkpoint."""
-
-
-def sound() -> TableScorer:
-    return TableScorer()
-
-
-def narrow() -> TableScorer:
-    return TableScorer(max_prompt_tokens=8)
-
-
-def unsteady() -> TableScorer:
-    return TableScorer(lambda *_: float("nan"))
-
-
-def faulty() -> TableScorer:
-    return _raising(RuntimeError("a fault of ours"))
-
-
-def hungry() -> TableScorer:
-    return _raising(MemoryError())
-
-
-def interrupted() -> TableScorer:
-    return _raising(ShutDownImminentException("shut down imminent", {}))  # type: ignore[no-untyped-call]
-
-
-def slow() -> TableScorer:
-    """Takes half a second for each call."""
-    return TableScorer(before_call=lambda _: time.sleep(0.5))
-
-
-def late() -> TableScorer:
-    return _raising(JobTimeoutException("too long"))
-
 
 _living = weakref.WeakSet[TableScorer]()
 
@@ -77,57 +44,36 @@ class LivingScorer(TableScorer):
         LivingScorer.most_at_once = max(LivingScorer.most_at_once, len(_living))
 
 
-def living() -> TableScorer:
-    return LivingScorer()
+def _fail(error: Callable[..., BaseException], *said: object) -> NoReturn:
+    raise error(*said)
 
 
-def on_gpu() -> TableScorer:
-    return GpuScorer()
+def _failing(error: Callable[..., BaseException], *said: object, of: type[TableScorer] = TableScorer) -> TableScorer:
+    return of(before_call=lambda call: _fail(error, *said) if call == LATE else None)
 
 
-def interrupted_on_gpu() -> TableScorer:
-    shutdown = ShutDownImminentException("shut down imminent", {})  # type: ignore[no-untyped-call]
-    return GpuScorer(before_call=_failing_late(shutdown))
+sound, on_gpu, living = TableScorer, GpuScorer, LivingScorer
+narrow = partial(TableScorer, max_prompt_tokens=8)
+unsteady = partial(TableScorer, lambda *_: float("nan"))
+slow = partial(TableScorer, before_call=lambda _: time.sleep(0.5))
+faulty = partial(_failing, RuntimeError, "a fault of ours")
+hungry = partial(_failing, MemoryError)
+interrupted = partial(_failing, ShutDownImminentException, "shut down imminent", {})
+interrupted_on_gpu = partial(interrupted, of=GpuScorer)
+late = partial(_failing, JobTimeoutException, "too long")
+losing_its_gpu = partial(_failing, RuntimeError, "CUDA error: an illegal memory access was encountered")
+losing_its_model = partial(_failing, UnreadableModel, "model 'x' cannot be loaded: config.json is missing")
+leaving = partial(_failing, EndpointAway, "the server of the model 'x' does not answer: 503, after 8 attempts")
 
-
-def unreadable() -> TableScorer:
-    raise UnreadableModel("model 'x' cannot be loaded: model.safetensors is damaged or cut off; download it again")
-
-
-def without_room() -> TableScorer:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def without_gpu() -> TableScorer:
-    raise InvalidConfig("device 'cuda:0': torch sees no CUDA device here; use auto or cpu", field="device")
-
-
-def out_of_gpu_memory() -> TableScorer:
-    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
-
-
-def losing_its_gpu() -> TableScorer:
-    return _raising(RuntimeError("CUDA error: an illegal memory access was encountered"))
-
-
-def losing_its_model() -> TableScorer:
-    return _raising(UnreadableModel("model 'x' cannot be loaded: config.json is missing"))
-
-
-def absent() -> TableScorer:
-    raise EndpointAway("the server of the model 'x' does not answer: ConnectError, after 8 attempts")
-
-
-def leaving() -> TableScorer:
-    return _raising(EndpointAway("the server of the model 'x' does not answer: 503, after 8 attempts"))
-
-
-def _raising(error: BaseException) -> TableScorer:
-    return TableScorer(before_call=_failing_late(error))
-
-
-def _failing_late(error: BaseException) -> Callable[[int], None]:
-    def fail() -> NoReturn:
-        raise error
-
-    return lambda call: fail() if call == LATE else None
+# These cannot be made.
+unreadable = partial(
+    _fail, UnreadableModel, "model 'x' cannot be loaded: model.safetensors is damaged or cut off; download it again"
+)
+without_room = partial(_fail, OSError, errno.ENOSPC, "No space left on device")
+without_gpu = partial(
+    _fail,
+    partial(InvalidConfig, field="device"),
+    "device 'cuda:0': torch sees no CUDA device here; use auto or cpu",
+)
+out_of_gpu_memory = partial(_fail, RuntimeError, "CUDA out of memory. Tried to allocate 2.00 GiB")
+absent = partial(_fail, EndpointAway, "the server of the model 'x' does not answer: ConnectError, after 8 attempts")

@@ -10,11 +10,10 @@ from rq.job import Job
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.settings import Settings
-from app.store.database import Database
 from app.store.queue import RUN_JOB, JobId
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import Phase, StopReason
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections
 from tests.integration.samples import make_result
 from worker.parent import REPORT, describe_death, handle_crash
 
@@ -28,22 +27,20 @@ def job_of(claim: Claim, redis: Redis) -> Job:
     return Job.create(RUN_JOB, id=str(JobId(claim.job_id, 7)), timeout=5, connection=redis)
 
 
-def test_selection_of_a_killed_work_horse_is_queued_again(
-    selections: Selections, settings: Settings, database: Database, redis: Redis
-) -> None:
+def test_selection_of_a_killed_horse_is_queued_again(selections: Selections, settings: Settings, redis: Redis) -> None:
     claim = selections.running()
 
     handle_crash(settings, job_of(claim, redis), 1, KILLED, None)
 
     assert selections.status_of(claim.job_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs") == 1
+    assert selections.sql("SELECT crashes FROM jobs") == 1
 
 
 def test_selection_that_the_system_kills_each_time_names_memory(
-    selections: Selections, settings: Settings, database: Database, redis: Redis, caplog: pytest.LogCaptureFixture
+    selections: Selections, settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
-    run_sql(database, f"UPDATE jobs SET crashes = {settings.max_attempts - 1}")
+    selections.sql(f"UPDATE jobs SET crashes = {settings.max_attempts - 1}")
 
     handle_crash(settings, job_of(claim, redis), 1, KILLED, None)
 
@@ -80,12 +77,10 @@ def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Se
     assert selection["error"]["instance"] == f"/selections/{claim.job_id}"
 
 
-def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
-    selections: Selections, settings: Settings, database: Database, redis: Redis
-) -> None:
+def test_run_killed_at_its_time_limit_keeps_its_best(selections: Selections, settings: Settings, redis: Redis) -> None:
     claim = selections.running()
     best = make_result(stop_reason=StopReason.CANCELLED)
-    with database.session_scope() as session:
+    with selections.database.session_scope() as session:
         checkpoint = PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best)
         claims.save_checkpoint(session, claim, checkpoint)
 
@@ -99,9 +94,7 @@ def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
     assert result["digest"] == selection["digest"] != best.digest
 
 
-def test_outage_of_postgres_does_not_end_the_worker(
-    settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_outage_of_postgres_ends_no_worker(settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     unreachable = settings.model_copy(update={"database_url": UNREACHABLE})
 
     handle_crash(unreachable, job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
@@ -109,9 +102,7 @@ def test_outage_of_postgres_does_not_end_the_worker(
     assert "its lease will run out" in caplog.text
 
 
-def test_work_horse_that_claimed_nothing_costs_nobody_a_lease(
-    selections: Selections, settings: Settings, redis: Redis
-) -> None:
+def test_horse_without_a_claim_costs_nobody_a_lease(selections: Selections, settings: Settings, redis: Redis) -> None:
     claim = selections.running()
     job = job_of(claim, redis)
     REPORT.clear()

@@ -96,9 +96,7 @@ def test_a_run_that_the_time_limit_cuts_off_keeps_its_best(selections: Selection
     assert "the run did not end within the service's time limit" in result["warnings"][-1]
 
 
-def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
-    selections: Selections, settings: Settings
-) -> None:
+def test_run_without_budget_ends_before_its_limit_with_its_best(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
     limited = settings.model_copy(update={"job_timeout_seconds": 8})
 
@@ -113,9 +111,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
     assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None, "max_cost": None}
 
 
-def test_a_run_with_too_little_time_for_a_first_choice_ends_with_a_bag_of_words(
-    selections: Selections, settings: Settings
-) -> None:
+def test_run_with_no_time_for_a_choice_ends_with_a_bag_of_words(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
 
     run_with(settings.model_copy(update={"job_timeout_seconds": 0}), "sound", selection_id)
@@ -147,9 +143,7 @@ def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selec
         ("losing_its_model", "unreadable-model"),
     ],
 )
-def test_a_fault_of_the_worker_leaves_the_selection_to_another(
-    selections: Selections, settings: Settings, database: Database, double: str, code: str
-) -> None:
+def test_worker_fault_leaves_it_to_another(selections: Selections, settings: Settings, double: str, code: str) -> None:
     selection_id = selections.queued()
 
     with pytest.raises(WorkerFault):
@@ -157,8 +151,8 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["error"]) == ("queued", None)
-    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 1
-    assert run_sql(database, "SELECT not_before > now() FROM jobs WHERE id = :id", id=selection_id)
+    assert selections.sql("SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 1
+    assert selections.sql("SELECT not_before > now() FROM jobs WHERE id = :id", id=selection_id)
     assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
 
 
@@ -172,32 +166,28 @@ class Unlucky(Attempt):
         return not was_away and super()._end_soon(ending)
 
 
-def test_a_fault_of_the_worker_is_counted_as_one_though_postgres_was_away(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_fault_of_the_worker_counts_as_one_though_postgres_was_away(selections: Selections, settings: Settings) -> None:
     claim = selections.running()
 
     with pytest.raises(WorkerFault):
-        Unlucky(database, claim, with_double(settings, "without_gpu")).run()
+        Unlucky(selections.database, claim, with_double(settings, "without_gpu")).run()
 
     assert selections.status_of(claim.job_id) == "queued"
     assert selections.events_of(claim.job_id, "worker-unfit") == [{"code": "model-not-loaded", "attempt": 1}]
 
 
-def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_absent_server_costs_no_attempt_and_the_worker_nothing(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
     doubles = ["leaving", *["absent"] * settings.max_attempts]
     waits = []
 
     for double in doubles:
         run_with(settings, double, selection_id)
-        waits.append(run_sql(database, "SELECT not_before - queued_at FROM jobs WHERE id = :id", id=selection_id))
-        end_the_wait(database)
+        waits.append(selections.sql("SELECT not_before - queued_at FROM jobs WHERE id = :id", id=selection_id))
+        end_the_wait(selections.database)
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 0
+    assert selections.sql("SELECT crashes FROM jobs WHERE id = :id", id=selection_id) == 0
     assert waits == [timedelta(seconds=settings.retry_backoff_seconds * 2**n) for n in range(len(doubles))]
     details = [event["detail"] for event in selections.events_of(selection_id, "endpoint-away")]
     assert [detail.endswith("does not answer: 503, after 8 attempts") for detail in details] == [True, *[False] * 3]
@@ -206,9 +196,7 @@ def test_a_server_that_is_away_costs_no_attempt_and_the_worker_nothing(
     assert selections.status_of(selection_id) == "succeeded"
 
 
-def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_model_moved_to_a_server_is_left_to_the_workers_that_ask_it(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
     endpoint = {settings.default_model: {"kind": "vllm", "url": "http://127.0.0.1:1", "model": "m"}}
     changes = {"endpoints": endpoint, "allowed_models": {"other": "other"}}
@@ -216,21 +204,21 @@ def test_a_model_that_went_behind_a_server_is_left_to_the_workers_that_ask_it(
     execute_job(selection_id, Settings.model_validate({**settings.model_dump(), **changes}))
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs") == 0
+    assert selections.sql("SELECT crashes FROM jobs") == 0
     [event] = selections.events_of(selection_id, "model-moved")
     assert event["detail"].endswith(f"moved to the workers of the queue {settings.queue_name}-endpoints")
 
 
 def test_a_selection_that_was_stopped_or_lost_its_gpu_resumes_from_its_checkpoint(
-    selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
+    selections: Selections, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost_id, stopped_id, other_id = (selections.queued() for _ in range(3))
     with pytest.raises(WorkerFault):
         run_with(settings, "losing_its_gpu", lost_id)
-    end_the_wait(database)
+    end_the_wait(selections.database)
     run_with(settings, "interrupted", stopped_id)
     assert selections.status_of(stopped_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs WHERE id = :id", id=stopped_id) == 0
+    assert selections.sql("SELECT crashes FROM jobs WHERE id = :id", id=stopped_id) == 0
 
     with caplog.at_level(logging.INFO, "worker.jobs"):
         for selection_id in (lost_id, stopped_id, other_id):
@@ -245,40 +233,36 @@ def test_a_selection_that_was_stopped_or_lost_its_gpu_resumes_from_its_checkpoin
         assert f"{resumed['id']}: resumes after step" in caplog.text
 
 
-def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_selection_that_meets_unfit_workers_alone_fails_at_last(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
     for _ in range(settings.max_attempts):
         with pytest.raises(WorkerFault):
             run_with(settings, "losing_its_gpu", selection_id)
-        end_the_wait(database)
+        end_the_wait(selections.database)
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["attempt"]) == ("failed", 3)
     assert selection["error"]["code"] == "worker-unfit"
     assert "device-failed" in selection["error"]["detail"]
     assert "illegal memory access" not in selection["error"]["detail"]
-    assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE job_id = :id", id=selection_id) == 0
+    assert selections.sql("SELECT count(*) FROM checkpoints WHERE job_id = :id", id=selection_id) == 0
 
 
-def test_a_fault_of_ours_is_counted_and_not_hidden(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_a_fault_of_ours_is_counted_and_not_hidden(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
 
     with pytest.raises(RuntimeError, match="a fault of ours"):
         run_with(settings, "faulty", selection_id)
 
     assert selections.status_of(selection_id) == "queued"
-    assert run_sql(database, "SELECT crashes FROM jobs") == 1
+    assert selections.sql("SELECT crashes FROM jobs") == 1
 
 
 def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
-    selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
+    selections: Selections, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
-    attempt = Attempt(database, claim, with_double(settings, "sound"))
+    attempt = Attempt(selections.database, claim, with_double(settings, "sound"))
     attempt._monitor.lose()  # as a heartbeat does that ends by an error
 
     with caplog.at_level(logging.INFO, "worker.jobs"):
@@ -288,11 +272,9 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
     assert selections.status_of(claim.job_id) == "queued"
 
 
-def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
+def test_time_limit_that_ends_during_the_last_write_costs_no_result(selections: Selections, settings: Settings) -> None:
     claim = selections.running()
-    attempt = Attempt(database, claim, settings)
+    attempt = Attempt(selections.database, claim, settings)
     calls = 0
 
     def end(session: Session, claim: Claim) -> bool:
@@ -307,22 +289,18 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
     assert selections.status_of(claim.job_id) == "succeeded"
 
 
-def test_a_damaged_checkpoint_is_dropped_and_reported(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    selection_id = _released_with_checkpoint(selections, database)
-    run_sql(database, "UPDATE checkpoints SET data = :data", data=b"torn")
+def test_a_damaged_checkpoint_is_dropped_and_reported(selections: Selections, settings: Settings) -> None:
+    selection_id = _released_with_checkpoint(selections, selections.database)
+    selections.sql("UPDATE checkpoints SET data = :data", data=b"torn")
 
     run_with(settings, "sound", selection_id)
 
     assert selections.status_of(selection_id) == "succeeded"
-    assert run_sql(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
+    assert selections.sql("SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
 
 
-def test_a_foreign_checkpoint_never_has_two_models_loaded(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    selection_id = _released_with_checkpoint(selections, database)
+def test_a_foreign_checkpoint_never_has_two_models_loaded(selections: Selections, settings: Settings) -> None:
+    selection_id = _released_with_checkpoint(selections, selections.database)
     LivingScorer.loaded = LivingScorer.most_at_once = 0
 
     run_with(settings.model_copy(update={"dtype": "auto"}), "living", selection_id)
@@ -331,9 +309,7 @@ def test_a_foreign_checkpoint_never_has_two_models_loaded(
     assert (LivingScorer.loaded, LivingScorer.most_at_once) == (2, 1)
 
 
-def test_a_checkpoint_of_another_device_is_dropped_before_a_model_is_loaded(
-    selections: Selections, settings: Settings
-) -> None:
+def test_checkpoint_of_another_device_is_dropped_before_a_load(selections: Selections, settings: Settings) -> None:
     selection_id, other_id = selections.queued(), selections.queued()
     run_with(settings, "interrupted_on_gpu", selection_id)
     on_processor = settings.model_copy(update={"device": "cpu"})

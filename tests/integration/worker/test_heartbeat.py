@@ -26,6 +26,8 @@ from worker.heartbeat import Heartbeat, Pending, RunMonitor
 QUICK = {"lease_seconds": 60, "lease_renew_seconds": 0.02, "stall_seconds": 60}
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
 
+LEASE_IS_LONG = "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id"
+
 
 @contextmanager
 def beating(database: Database, claim: Claim, **changes: float) -> Iterator[RunMonitor]:
@@ -55,16 +57,14 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
     progress = selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
     assert progress["phase"] == "search"
     assert progress["pairs_done"] == PROGRESS.pairs_done
-    with database.session_scope() as session:
-        assert Checkpoint.from_bytes(claims.load_checkpoint(session, claim) or b"") == CHECKPOINT
+    assert Checkpoint.from_bytes(selections.transact(claims.load_checkpoint, claim) or b"") == CHECKPOINT
 
 
 def test_lease_is_renewed_without_news(selections: Selections, database: Database) -> None:
     claim = selections.running(lease_seconds=1)
 
     with beating(database, claim):
-        remaining = "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id"
-        until(lambda: run_sql(database, remaining, id=claim.job_id), "the lease is longer")
+        until(lambda: run_sql(database, LEASE_IS_LONG, id=claim.job_id), "the lease is longer")
 
 
 def test_cancelled_selection_stops_its_run(selections: Selections, database: Database) -> None:
@@ -80,8 +80,7 @@ def test_cancelled_selection_stops_its_run(selections: Selections, database: Dat
 
 def test_run_taken_over_stops_and_writes_nothing(selections: Selections, database: Database) -> None:
     stale = selections.running()
-    with database.session_scope() as session:
-        assert endings.requeue(session, stale)
+    assert selections.transact(endings.requeue, stale)
     selections.claim(stale.job_id)
 
     with beating(database, stale) as monitor:
@@ -95,12 +94,13 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
 
 
 @pytest.mark.parametrize(("limit", "is_loading"), [("stall_seconds", False), ("load_seconds", True)])
-def test_run_without_progress_is_given_up_and_stops(
-    selections: Selections, database: Database, limit: str, is_loading: bool
-) -> None:
+def test_run_without_progress_is_given_up_and_stops(selections: Selections, limit: str, is_loading: bool) -> None:
     claim = selections.running()
 
-    with beating(database, claim, **{limit: 0.2}) as monitor, monitor.loading() if is_loading else nullcontext():
+    with (
+        beating(selections.database, claim, **{limit: 0.2}) as monitor,
+        monitor.loading() if is_loading else nullcontext(),
+    ):
         until(lambda: monitor.is_lost, "the run is given up")
         assert monitor.stop_requested() is StopReason.CANCELLED
 
@@ -108,36 +108,33 @@ def test_run_without_progress_is_given_up_and_stops(
     assert len(selections.events_of(claim.job_id, "stalled")) == 1
 
 
-def test_run_writes_seldom_however_often_it_reports(
-    selections: Selections, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_writes_seldom_however_often_it_reports(selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_PROGRESS_SECONDS", "_CHECKPOINT_SECONDS"):
         monkeypatch.setattr(heartbeat, name, 30)
     claim = selections.running()
     versions = "SELECT xmin::text::bigint FROM {} WHERE {} = :id"
     row = versions.format("jobs", "id")
 
-    with beating(database, claim, lease_renew_seconds=30) as monitor:
-        before = run_sql(database, row, id=claim.job_id)
+    with beating(selections.database, claim, lease_renew_seconds=30) as monitor:
+        before = selections.sql(row, id=claim.job_id)
         monitor.on_checkpoint(CHECKPOINT)
-        until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
-        first = run_sql(database, versions.format("checkpoints", "job_id"), id=claim.job_id)
+        until(lambda: checkpoints(selections.database, claim), "the first checkpoint is written at once")
+        first = selections.sql(versions.format("checkpoints", "job_id"), id=claim.job_id)
         for step in range(20):
             monitor.on_progress(replace(PROGRESS, step=step))
             monitor.on_checkpoint(replace(CHECKPOINT, step=step))
             time.sleep(0.02)
-        assert run_sql(database, row, id=claim.job_id) == before
-        assert run_sql(database, versions.format("checkpoints", "job_id"), id=claim.job_id) == first
+        assert selections.sql(row, id=claim.job_id) == before
+        assert selections.sql(versions.format("checkpoints", "job_id"), id=claim.job_id) == first
 
-    assert run_sql(database, "SELECT step FROM checkpoints WHERE job_id = :id", id=claim.job_id) == 19
-    assert run_sql(database, "SELECT progress->'step' FROM jobs WHERE id = :id", id=claim.job_id) == 19
+    assert selections.sql("SELECT step FROM checkpoints WHERE job_id = :id", id=claim.job_id) == 19
+    assert selections.sql("SELECT progress->'step' FROM jobs WHERE id = :id", id=claim.job_id) == 19
 
 
 def test_renewal_with_progress_touches_no_index(selections: Selections, database: Database) -> None:
     claim = selections.running()
     for step in range(5):
-        with database.session_scope() as session:
-            claims.renew_lease(session, claim, 60, replace(PROGRESS, step=step))
+        selections.transact(claims.renew_lease, claim, 60, replace(PROGRESS, step=step))
 
     run_sql(database, "SELECT pg_stat_force_next_flush()")
     heap_only = "SELECT pg_stat_get_tuples_hot_updated('jobs'::regclass)"
@@ -159,12 +156,10 @@ def refusing(database: Database) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("refusing")
-def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
-    selections: Selections, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_refused_checkpoint_costs_nothing_else(selections: Selections, caplog: pytest.LogCaptureFixture) -> None:
     claim = selections.running(lease_seconds=1)
 
-    with beating(database, claim) as monitor:
+    with beating(selections.database, claim) as monitor:
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: caplog.text.count("was not stored") >= 3, "it has tried several times")
         monitor.on_progress(PROGRESS)
@@ -172,7 +167,9 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
         assert not monitor.is_lost
 
     assert run_sql(
-        database, "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id", id=claim.job_id
+        selections.database,
+        "SELECT lease_until > now() + interval '30 seconds' FROM jobs WHERE id = :id",
+        id=claim.job_id,
     )
     assert "Postgres does not answer" not in caplog.text
     told = selections.events_of(claim.job_id, "checkpoint-unwritten")
@@ -200,18 +197,17 @@ def monitor_told(database: Database, claim: Claim) -> Any:
 @pytest.mark.parametrize("outage", [absent, read_only])
 def test_outage_of_postgres_only_delays_writes(
     selections: Selections,
-    database: Database,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
     outage: Callable[[Settings], AbstractContextManager[None]],
 ) -> None:
     claim = selections.running()
 
-    with beating(database, claim) as monitor:
+    with beating(selections.database, claim) as monitor:
         with outage(settings):
             monitor.on_checkpoint(CHECKPOINT)
             until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
         until(lambda: monitor.read_pending() == Pending(None, None), "the write has been made up for")
 
-    assert checkpoints(database, claim) == 1
+    assert checkpoints(selections.database, claim) == 1

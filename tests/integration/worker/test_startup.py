@@ -1,5 +1,3 @@
-"""What a worker does at its start."""
-
 import pytest
 
 from app.settings import Settings
@@ -15,9 +13,7 @@ def test_worker_without_schema_names_the_command(empty_database: Settings) -> No
         check_schema(empty_database)
 
 
-def test_worker_starts_on_the_schema_of_a_newer_release(
-    empty_database: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_worker_starts_on_a_newer_schema(empty_database: Settings, caplog: pytest.LogCaptureFixture) -> None:
     upgrade_schema(empty_database)
     write_revision(empty_database, "9999")
 

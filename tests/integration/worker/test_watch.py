@@ -8,9 +8,8 @@ from sqlalchemy.exc import OperationalError
 
 from app.lifecycle import endings
 from app.settings import Settings
-from app.store.database import Database
 from tests.e2e.waiting import until
-from tests.integration.conftest import Selections, run_sql
+from tests.integration.conftest import Selections
 from tests.outages import absent, read_only
 from worker.parent import REPORT, AttemptWatch
 
@@ -45,13 +44,10 @@ def test_work_horse_has_a_lease_to_claim(watch: AttemptWatch, clock: Clock) -> N
     assert watch.find_reason_to_kill() == "it claimed nothing within 60 s"
 
 
-def test_run_that_lost_its_claim_has_a_grace(
-    selections: Selections, database: Database, watch: AttemptWatch, clock: Clock
-) -> None:
+def test_run_that_lost_its_claim_has_a_grace(selections: Selections, watch: AttemptWatch, clock: Clock) -> None:
     REPORT.claim = claim = selections.running()
     assert watch.find_reason_to_kill() is None
-    with database.session_scope() as session:
-        assert endings.requeue(session, claim)
+    assert selections.transact(endings.requeue, claim)
     assert watch.find_reason_to_kill() is None
     clock.now = 5.0
     assert watch.find_reason_to_kill() == f"{claim.job_id} ended or was taken over, and its run did not stop"
@@ -73,19 +69,15 @@ def test_work_horse_is_not_killed_while_postgres_is_away(settings: Settings, wat
         watch.find_reason_to_kill()
 
 
-def test_run_that_does_not_heed_its_cancel_is_killed(
-    selections: Selections, database: Database, watch: AttemptWatch, clock: Clock
-) -> None:
+def test_run_that_does_not_heed_its_cancel_is_killed(selections: Selections, watch: AttemptWatch, clock: Clock) -> None:
     REPORT.claim = claim = selections.cancelling()
     clock.now = 5.0
     assert watch.find_reason_to_kill() is None
-    run_sql(database, "UPDATE jobs SET cancel_requested_at = now() - interval '6 seconds'")
+    selections.sql("UPDATE jobs SET cancel_requested_at = now() - interval '6 seconds'")
     assert watch.find_reason_to_kill() == f"{claim.job_id} was cancelled, and its run did not stop"
 
 
-def test_watch_kills_once_its_thread_sees_a_reason_and_not_after_its_end(
-    selections: Selections, database: Database, settings: Settings
-) -> None:
+def test_watch_kills_once_its_thread_sees_a_reason_until_its_end(selections: Selections, settings: Settings) -> None:
     REPORT.claim = claim = selections.running()
     killed = list[float]()
     quick = settings.model_copy(update={"stop_grace_seconds": 0.2})
@@ -94,8 +86,7 @@ def test_watch_kills_once_its_thread_sees_a_reason_and_not_after_its_end(
     with absent(settings):
         time.sleep(0.5)
     assert killed == []
-    with database.session_scope() as session:
-        assert endings.requeue(session, claim)
+    assert selections.transact(endings.requeue, claim)
     until(lambda: killed, "the work-horse is killed")
     watch.close()
     number = len(killed)

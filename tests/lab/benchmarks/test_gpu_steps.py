@@ -81,9 +81,7 @@ def test_executor_that_differs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> No
         ("import time; print('{\"a\": 1}', flush=True); time.sleep(60)", 3.0, "out of time", [{"a": 1}]),
     ],
 )
-def test_step_that_fails_keeps_what_it_found(
-    code: str, seconds: float, outcome: str, findings: list[dict[str, object]]
-) -> None:
+def test_failed_step_keeps_findings(code: str, seconds: float, outcome: str, findings: list[dict[str, object]]) -> None:
     record = command.run_step("any", [sys.executable, "-c", code], seconds)
 
     assert (record["outcome"], record["findings"]) == (outcome, findings)

@@ -1,5 +1,3 @@
-"""Workloads and the samples taken of them."""
-
 from dataclasses import replace
 from typing import Any
 
@@ -64,9 +62,7 @@ def test_pairs_become_prefixes_and_queries(pairs: float, whole_prefixes: bool, e
 
 
 @pytest.mark.parametrize(("seconds_per_pair", "smallest", "pairs"), [(0.2, 2, 6), (60.0, 8, 8)])
-def test_sample_is_what_fits_the_time_and_no_smaller_than_the_engine_wants(
-    seconds_per_pair: float, smallest: int, pairs: int
-) -> None:
+def test_sample_is_what_fits_the_time_and_not_too_small(seconds_per_pair: float, smallest: int, pairs: int) -> None:
     work, engine = build_work(SMALL), TimedEngine(seconds_per_pair, smallest)
     assert choose_sample(engine, work, 1.2, clock=lambda: engine.now)[0] == work.part(1, pairs)
 

@@ -42,9 +42,7 @@ def test_folder_may_bring_a_task_of_its_own(tmp_path: Path) -> None:
         ("tickets", '{"words": {"a": "A"}, "templates": []}', r"tickets\.task\.json: templates"),
     ],
 )
-def test_missing_rows_and_unusable_tasks_are_refused(
-    tmp_path: Path, name: str, content: str | None, message: str
-) -> None:
+def test_missing_rows_and_bad_tasks_are_refused(tmp_path: Path, name: str, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / f"{name}.task.json").write_text(content)
     with pytest.raises(InvalidDataset, match=message) as refused:

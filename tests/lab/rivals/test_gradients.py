@@ -54,9 +54,7 @@ def pursue_written_out(dense: NDArray[np.float64], count: int, ridge: float) -> 
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_grad_match_pursues_each_group_with_half_a_norm_of_ridge(
-    make_evidence: MakeEvidence, dense: Any, seed: int
-) -> None:
+def test_grad_match_pursues_each_group_with_half_norm_ridge(make_evidence: MakeEvidence, dense: Any, seed: int) -> None:
     evidence = make_evidence(24, 2, seed=seed)
     expected: list[int] = []
     for group, quota in enumerate((6, 5)):

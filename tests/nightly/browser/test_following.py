@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.page import Page
-from tests.e2e.stack import Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.stack import IN_THE_SEARCH, Stack
 from tests.outages import absent
 
 

@@ -1,5 +1,3 @@
-"""The same path without a mouse."""
-
 import json
 
 from selenium.webdriver import Keys

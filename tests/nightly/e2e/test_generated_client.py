@@ -61,9 +61,7 @@ def form_of(models: Any, types: Any, submission: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("is_form", [False, True], ids=["json", "form"])
-def test_generated_client_goes_the_whole_way(
-    lens: Stack, module: Module, generated: Any, is_form: bool, tmp_path: Path
-) -> None:
+def test_client_goes_the_whole_way(lens: Stack, module: Module, generated: Any, is_form: bool, tmp_path: Path) -> None:
     models, submission = module("models"), make_submission()
     body = form_of(models, module("types"), submission) if is_form else models.SubmissionBody.from_dict(submission)
     selection = module("api.selections.submit_selection").sync(client=generated, body=body, idempotency_key="one")

@@ -26,9 +26,7 @@ def api(port: int) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_polls_and_small_submissions_do_not_wait_for_a_large_upload(
-    lens: Stack, second_api: Process, api: httpx.Client
-) -> None:
+def test_small_requests_wait_for_no_large_upload(lens: Stack, second_api: Process, api: httpx.Client) -> None:
     with ThreadPoolExecutor(1) as pool:
         with datasets_locked(lens):
             large = pool.submit(upload, api)
@@ -54,9 +52,7 @@ def test_the_reader_ends_when_the_api_is_killed(lens: Stack, second_api: Process
                 reader.kill()
 
 
-def test_a_signal_to_all_processes_leaves_an_upload_under_way_its_answer(
-    lens: Stack, second_api: Process, api: httpx.Client
-) -> None:
+def test_signal_to_all_leaves_an_upload_its_answer(lens: Stack, second_api: Process, api: httpx.Client) -> None:
     with ThreadPoolExecutor(1) as pool:
         with datasets_locked(lens):
             answer = pool.submit(upload, api)

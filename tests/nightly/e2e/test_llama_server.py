@@ -1,5 +1,6 @@
 """The real llama-server says what Lens computes: what every test of a client of it stands on."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,8 @@ def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> 
     right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
     for tokenizer in (None, BUNDLED_MODEL):
         endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name, tokenizer=tokenizer)
-        scorer = open_endpoint(endpoint, answer_bytes=None)
-        try:
+        with closing(open_endpoint(endpoint, answer_bytes=None)) as scorer:
             found = scorer.score([PREFIX, ()], QUERIES, spans)
-        finally:
-            scorer.close()
         assert found == pytest.approx(right, rel=0, abs=1e-3)
         assert scorer.conformance.repeat_nats < 1e-3
 
@@ -61,11 +59,8 @@ def choose(scorer: LabelScorer) -> list[tuple[int, ...]]:
 
 
 def choose_at(endpoint: Endpoint, folder: Path) -> list[tuple[int, ...]]:
-    scorer = open_endpoint(endpoint, cache_dir=folder, answer_bytes=None)
-    try:
+    with closing(open_endpoint(endpoint, cache_dir=folder, answer_bytes=None)) as scorer:
         return choose(scorer)
-    finally:
-        scorer.close()
 
 
 def test_selection_through_servers_is_that_of_the_model_here(llama_server: LlamaServer, tmp_path: Path) -> None:

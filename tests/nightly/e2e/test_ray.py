@@ -100,9 +100,7 @@ def test_selection_that_loses_an_actor_ends_as_on_one_device(lens: Stack, cluste
     lens.check_invariants()
 
 
-def test_actors_end_with_what_is_killed_and_its_selection_goes_on(
-    lens: Stack, cluster: Cluster, selection_id: str
-) -> None:
+def test_actors_end_with_the_killed_and_its_selection_goes_on(lens: Stack, cluster: Cluster, selection_id: str) -> None:
     worker = cluster.start_worker(lens, actors=3)
     lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
     actors = cluster.actors()
@@ -122,9 +120,7 @@ def test_actors_end_with_what_is_killed_and_its_selection_goes_on(
     lens.check_invariants()
 
 
-def test_worker_that_shuts_down_releases_its_selection_and_its_actor(
-    lens: Stack, cluster: Cluster, selection_id: str
-) -> None:
+def test_worker_that_ends_releases_its_selection_and_actor(lens: Stack, cluster: Cluster, selection_id: str) -> None:
     worker = cluster.start_worker(lens, actors=1)
     lens.wait_for_checkpoint(selection_id, seconds=PATIENCE_SECONDS)
 

@@ -8,13 +8,11 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.store.tables import Status
 from lens_cli.service.embedded import EmbeddedServers, embedded_servers
 from lens_cli.service.embedded.child import Child
 from tests.e2e.processes import is_gone
 from tests.e2e.service import running_service
 from tests.e2e.stack import Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 LEAVE_SECONDS = 20
@@ -43,10 +41,7 @@ def is_answering(machine: Stack) -> bool:
 
 
 def test_a_reboot_costs_one_attempt(machine: Stack, own_servers: EmbeddedServers) -> None:
-    machine.hold_from(IN_THE_SEARCH)
-    worker = machine.start_worker()
-    selection_id = machine.submit()
-    machine.wait_for_checkpoint(selection_id)
+    worker, selection_id = machine.hold_in_the_search()
     horse = worker.wait_for_horse()
 
     machine.stop_api()
@@ -67,10 +62,7 @@ def test_a_reboot_costs_one_attempt(machine: Stack, own_servers: EmbeddedServers
         machine.let_go()
         second = machine.start_worker()
         machine.start_api()
-        selection = machine.wait_until_done(selection_id)
-        assert selection["status"] == Status.SUCCEEDED
-        assert selection["digest"] == machine.undisturbed_digest(selection_id)
-        assert (selection["attempt"], machine.crashes(selection_id)) == (2, 1)
+        machine.check_undisturbed(selection_id, attempt=2, crashes=1)
         assert second.terminate(10) == 0
     finally:
         machine.stop_api()

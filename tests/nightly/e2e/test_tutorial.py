@@ -82,9 +82,7 @@ def test_commands_of_the_tutorial_lead_from_a_file_to_predictions(folder: Path, 
     assert len((folder / "predictions.csv").read_text("utf-8-sig").splitlines()) == 1 + 200
 
 
-def test_python_of_the_tutorial_leads_from_a_file_to_a_name_and_back(
-    folder: Path, environment: Mapping[str, str], service: str
-) -> None:
+def test_python_leads_from_file_to_name_and_back(folder: Path, environment: Mapping[str, str], service: str) -> None:
     for name, copy in (("train.csv", "reviews.csv"), ("test.csv", "later.csv")):  # as the page does
         shutil.copy(folder / "examples" / "shop_reviews" / name, folder / copy)
     shown = run([sys.executable, "-c", "".join(read_blocks("python")).replace(URL, service)], folder, environment)

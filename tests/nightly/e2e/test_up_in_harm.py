@@ -18,6 +18,7 @@ from tests.e2e.stack import environment_of
 from tests.e2e.test_up_command import check_stop, children_of, data_dir, up, wait_for_address  # noqa: F401
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
+from tests.unit.lens_cli.results import printed_on
 
 WITHOUT_MODEL = {
     "allow_testing_models": True,
@@ -66,8 +67,7 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
 def test_demonstration_fits_a_screen(stack: Stack) -> None:
     console = Console(file=StringIO(), width=80)
     page = tell_story(stack, console)
-    assert isinstance(console.file, StringIO)
-    printed = console.file.getvalue()
+    printed = printed_on(console)
     assert len(printed.splitlines()) <= 25
     for part in (page, "counting words", "prompt, no examples", *NEW_INPUTS):
         assert part in printed

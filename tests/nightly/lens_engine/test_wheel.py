@@ -1,5 +1,3 @@
-"""The wheel that setuptools builds."""
-
 import shutil
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Problem details."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The reader keeps no memory of work that is done."""
-
 import platform
 import subprocess
 import sys

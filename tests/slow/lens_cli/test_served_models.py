@@ -106,9 +106,7 @@ def test_selected_classifier_classifies_and_is_evaluated_at_the_same_server(
         lens("classify", str(train), "--classifier", classifier, "--output", predictions, "--overwrite", *at)
 
 
-def test_classification_ends_at_its_limit_and_goes_on(
-    double: Double, train: Path, tmp_path: Path, priced: list[str]
-) -> None:
+def test_classification_stops_and_goes_on(double: Double, train: Path, tmp_path: Path, priced: list[str]) -> None:
     classifier, predictions = str(tmp_path / "classifier.json"), str(tmp_path / "predictions.csv")
     lens(*select(train, served(double), "--classifier", classifier))
     train.write_text(train.read_text().replace("film", "book"))  # the answers of judged rows are on disk

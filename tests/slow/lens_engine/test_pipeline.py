@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.model.base import LabelScorer, ScorerIdentity
+from lens_engine.model.base import ScorerIdentity
 from lens_engine.model.score_cache import remember_pairs
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.rows.dealing import deal_rows
@@ -15,31 +15,22 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import Checkpoint
 from lens_engine.show.ways import list_ways
 from lens_engine.testing import TableScorer
-from lens_engine.types import LabelLogProbs, Phase, StopReason
+from lens_engine.types import Phase, StopReason
+from tests.delegating import Delegating
 
 Make = Callable[..., Any]
 
 
-class PlacedScorer(LabelScorer):
+class PlacedScorer(Delegating):
     """A scorer that says it computes elsewhere."""
 
     def __init__(self, scorer: TableScorer, *, surroundings: tuple[str, ...] = (), **place: str) -> None:
-        self._scorer, self.max_prompt_tokens = scorer, scorer.max_prompt_tokens
-        self._place = place
-        self.surroundings = surroundings
+        super().__init__(scorer)
+        self._place, self.surroundings = place, surroundings
 
     @property
     def identity(self) -> ScorerIdentity:
-        return replace(self._scorer.identity, **self._place)
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self._scorer.count_tokens(segments)
-
-    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        return self._scorer.encode_label_spans(label_spans)
-
-    def score(self, *asked: Any) -> LabelLogProbs:
-        return self._scorer.score(*asked)
+        return replace(super().identity, **self._place)
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +48,12 @@ def select(make_planted_problem: Make, make_planted_scorer: Make, make_config: M
 
 
 @pytest.fixture(scope="module")
-def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
+def whole(select: Make) -> SelectionResult:
     return select()
 
 
 @pytest.fixture(scope="module")
-def watched(select: Callable[..., SelectionResult], make_listener: Make, make_store: Make) -> tuple[Any, Any, Any]:
+def watched(select: Make, make_listener: Make, make_store: Make) -> tuple[Any, Any, Any]:
     """The listener of a run, the store with every checkpoint, and the result."""
     listener, store = make_listener(), make_store()
     return listener, store, select(listener=listener, checkpoints=store)
@@ -93,7 +84,7 @@ def quality_of(text: str) -> int:
 
 
 @pytest.mark.parametrize("options", [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}])
-def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
+def test_planted_good_examples_are_found(options: dict[str, Any], select: Make) -> None:
     result = select(**options)
 
     zero_shot, random = find(result, "zero_shot"), find(result, "random")
@@ -149,7 +140,7 @@ def test_resuming_from_any_checkpoint_gives_the_same_digest_and_scores_only_what
     store: Any,
     heard: tuple[Any, SelectionResult],
     whole: SelectionResult,
-    select: Callable[..., SelectionResult],
+    select: Make,
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
@@ -179,7 +170,7 @@ def test_checkpoint_of_other_data_options_or_model_is_foreign(
     place: dict[str, str],
     message: str,
     saved: list[bytes],
-    select: Callable[..., SelectionResult],
+    select: Make,
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
@@ -197,7 +188,7 @@ def test_checkpoint_of_other_data_options_or_model_is_foreign(
     ],
 )
 def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
-    changes: dict[str, Any], saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+    changes: dict[str, Any], saved: list[bytes], select: Make, make_store: Make
 ) -> None:
     checkpoint = Checkpoint.from_bytes(saved[2])
     values = {name: value for name, value in {**checkpoint.values, **changes}.items() if value is not ...}
@@ -207,7 +198,7 @@ def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
 
 
 def test_result_names_the_gpu_also_through_the_pair_cache_and_its_digest_leaves_the_name_out(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_planted_scorer: Make, tmp_path: Path
+    whole: SelectionResult, select: Make, make_planted_scorer: Make, tmp_path: Path
 ) -> None:
     first, second = (
         PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", f"GPU {name}"))
@@ -226,7 +217,7 @@ LEAST = 12
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.99])
 def test_budget_is_never_exceeded_and_ends_in_a_result_that_says_what_it_knows(
-    share: float, whole: SelectionResult, select: Callable[..., SelectionResult], make_planted_scorer: Make
+    share: float, whole: SelectionResult, select: Make, make_planted_scorer: Make
 ) -> None:
     limit = round(LEAST + share * (whole.cost.pairs - LEAST))
     scorer = make_planted_scorer()
@@ -243,9 +234,7 @@ def test_budget_is_never_exceeded_and_ends_in_a_result_that_says_what_it_knows(
         assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
 
 
-def test_budget_below_the_least_is_refused_with_the_number(
-    select: Callable[..., SelectionResult], make_planted_scorer: Make
-) -> None:
+def test_budget_below_the_least_is_refused_with_the_number(select: Make, make_planted_scorer: Make) -> None:
     scorer = make_planted_scorer()
 
     with pytest.raises(InvalidConfig, match=f"takes {LEAST}") as refusal:
@@ -256,7 +245,7 @@ def test_budget_below_the_least_is_refused_with_the_number(
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
-    share: float, whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+    share: float, whole: SelectionResult, select: Make, make_store: Make
 ) -> None:
     budget, store = {"max_pairs": round(share * whole.cost.pairs)}, make_store()
     result = select(checkpoints=store, budget=budget)
@@ -290,7 +279,7 @@ def test_progress_is_monotone_and_never_above_the_total(heard: tuple[Any, Select
 
 @pytest.mark.parametrize("phase", [Phase.FILTER, Phase.SEARCH, Phase.JUDGE])
 def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
-    phase: Phase, heard: tuple[Any, SelectionResult], select: Callable[..., SelectionResult], make_listener: Make
+    phase: Phase, heard: tuple[Any, SelectionResult], select: Make, make_listener: Make
 ) -> None:
     everything, _ = heard
     later = 2 if phase is Phase.JUDGE else 1  # after the first block of prompts

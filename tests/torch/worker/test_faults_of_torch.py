@@ -1,5 +1,3 @@
-"""Errors of torch, and whose fault they are."""
-
 import pytest
 
 from lens_engine.errors import OutOfMemory

@@ -1,5 +1,3 @@
-"""The look at a real GPU, where there is one."""
-
 import pytest
 
 from worker.inspection import GpuAbsent, read_gpu

@@ -64,9 +64,7 @@ def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings
         load_model(settings, "gone", None)
 
 
-def test_first_load_of_a_gguf_file_is_a_line_of_the_log(
-    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_first_load_of_a_gguf_is_logged(settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="lens_engine")  # as the settings have it by default
     file = tmp_path / "our.gguf"
     file.write_bytes(b"GGUF")  # as much of it as is looked at before the conversion

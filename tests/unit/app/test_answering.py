@@ -50,9 +50,7 @@ def serve() -> Iterator[Callable[..., Answering]]:
         one.close()
 
 
-def test_short_requests_of_a_subject_are_one_batch_and_a_long_one_is_its_own(
-    gate: Gate, serve: Callable[..., Answering]
-) -> None:
+def test_short_requests_are_one_batch_and_a_long_one_is_its_own(gate: Gate, serve: Callable[..., Answering]) -> None:
     answering = serve(Tables({"table": 0}, table=gate.scorer))
     one, other = (Subject.of(make_classifier(gate.scorer, mark)) for mark in "ab")
     first = ask(answering, one, TEXTS[:1])
@@ -109,9 +107,7 @@ def test_what_waits_is_bounded_and_long_requests_take_no_room_of_short_ones() ->
     waiting.add(AskedTexts(subject, TEXTS[:1]))
 
 
-def test_models_asked_longest_ago_make_room_and_one_that_never_fits_names_the_setting(
-    serve: Callable[..., Answering],
-) -> None:
+def test_models_asked_longest_ago_make_room_for_all_but_one_that_never_fits(serve: Callable[..., Answering]) -> None:
     source = Tables({"one": 40 << 20, "two": 40 << 20, "three": 40 << 20, "huge": 101 << 20})
     answering = serve(source, 100 << 20)
     subjects = {name: Subject.of(make_classifier(scorer)) for name, scorer in source.scorers.items()}

@@ -1,5 +1,3 @@
-"""Ids and cursors."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""What a log line has, and what it never has."""
-
 import json
 import logging
 import subprocess

@@ -1,5 +1,3 @@
-"""The form of a new selection as the body of a submission."""
-
 from typing import Any
 
 import pytest

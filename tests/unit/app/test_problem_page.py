@@ -1,5 +1,3 @@
-"""A refusal as a part of a page."""
-
 from typing import Any
 
 from app.web.error_handlers import write_problem

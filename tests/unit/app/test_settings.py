@@ -1,5 +1,3 @@
-"""Validation of settings, and secrecy of their values."""
-
 from pathlib import Path
 
 import pytest
@@ -102,9 +100,7 @@ def test_variable_replaces_the_whole_object_of_the_file(tmp_path: Path, monkeypa
     assert (settings.allowed_models, settings.max_rows) == ({"b": "y"}, 7)
 
 
-def test_file_of_a_folder_cannot_allow_testing_models_or_name_an_embedder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_of_a_folder_allows_no_testing_model_or_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = ('LENS_ALLOWED_MODELS={"x": "testing:os:getcwd"}', "LENS_DEFAULT_MODEL=x", "LENS_ALLOW_TESTING_MODELS=true")
     Path(".env").write_text("\n".join((*lines, "LENS_EMBEDDINGS=/x")))

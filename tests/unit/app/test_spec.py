@@ -1,5 +1,3 @@
-"""The stored spec gives the task again."""
-
 import json
 
 import pytest

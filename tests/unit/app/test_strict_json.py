@@ -1,5 +1,3 @@
-"""JSON that is taken, and JSON that is not."""
-
 import json
 import time
 from typing import Any

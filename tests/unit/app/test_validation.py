@@ -74,9 +74,7 @@ def test_bad_value_is_refused_in_words(changes: dict[str, Any], pointer: str, de
         ({"inner": {"beam_widht": 4}}, "/inner/beam_widht", "unknown field `beam_widht`; did you mean `beam_width`?"),
     ],
 )
-def test_unknown_field_is_refused_with_the_one_that_is_meant(
-    changes: dict[str, Any], pointer: str, detail: str
-) -> None:
+def test_unknown_field_is_refused_with_the_one_meant(changes: dict[str, Any], pointer: str, detail: str) -> None:
     assert refuse({**GOOD, **changes}) == [(pointer, detail)]
 
 

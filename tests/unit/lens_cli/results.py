@@ -1,6 +1,9 @@
 """A result with every part, for the tests of what is printed and written."""
 
+from io import StringIO
 from typing import Any
+
+from rich.console import Console
 
 from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
@@ -55,6 +58,12 @@ CLASSIFIER = Classifier(
     model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
     tokens_per_input=20.0,
 )
+
+
+def printed_on(console: Console) -> str:
+    """All that a console wrote to its StringIO."""
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
 
 
 def make_tested(name: CandidateName, head: HeadKind, prompts: int = 1, **more: object) -> TestedClassifier:

@@ -79,9 +79,7 @@ def test_arguments_choose_the_same_model_again(file: str) -> None:
         ({"max_cost": 1.0}, SERVED, "--max-cost needs the prices of the server", "--endpoints"),
     ],
 )
-def test_contradicting_options_are_refused(
-    options: dict[str, object], model: str, message: str, where: str, file: str
-) -> None:
+def test_contradiction_is_refused(options: dict[str, object], model: str, message: str, where: str, file: str) -> None:
     given = {name: file if value == "FILE" else value for name, value in options.items()}
     with pytest.raises(RefusedInput, match=message) as refused:
         ServerOptions(**given).choose(model)  # type: ignore[arg-type]

@@ -1,5 +1,3 @@
-"""What the command line shows of a model that is asked as a chat."""
-
 import io
 from pathlib import Path
 

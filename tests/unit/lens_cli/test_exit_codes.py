@@ -3,7 +3,6 @@
 import errno
 import os
 import socket
-import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lens_cli.application import main
 from lens_cli.refusals import Refusal, check_output, refusing, show_refusal
 from lens_engine.errors import (
     CheckpointDamaged,
@@ -28,13 +26,14 @@ from lens_engine.errors import (
     UnreadableModel,
     UnsafeModel,
 )
+from tests.e2e.lens_command import run
 
 TASK = ["--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
 Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def lens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command in this process, in an empty folder: its exit code, and what it wrote to stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
@@ -46,13 +45,11 @@ def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     Path("folder").mkdir()
     Path("note.txt").write_text("a note")
 
-    def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["lens", *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return int(end.value.code or 0), capfd.readouterr().err
+    def run_words(*words: str) -> tuple[int, str]:
+        done = run([*words])
+        return done.returncode, done.stderr
 
-    return run
+    return run_words
 
 
 SELECT = ["select", "rows.csv", *TASK, "--preset", "quick"]

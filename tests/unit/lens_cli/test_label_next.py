@@ -46,9 +46,7 @@ def test_new_texts_are_written_with_an_empty_label_and_how_they_were_chosen() ->
         ("chosen_by,text\nme,Fällig\n", "text,kind\n", '"input_chosen_by","text","kind","chosen_by"'),
     ],
 )
-def test_file_keeps_its_columns_and_dialect_beside_the_label_column_of_the_labelled(
-    new: str, train: str, header: str
-) -> None:
+def test_file_keeps_its_columns_and_dialect_beside_the_label_column(new: str, train: str, header: str) -> None:
     Path("new.csv").write_text(new)
     mark = next(one for one in ";\t," if one in train)
     Path("train.csv").write_text(train + "".join(f"film {row}{mark}{row % 2}\n" for row in range(20)))

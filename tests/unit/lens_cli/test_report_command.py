@@ -1,5 +1,3 @@
-"""`lens report`: a result in, a report beside it."""
-
 import os
 from dataclasses import replace
 from datetime import datetime

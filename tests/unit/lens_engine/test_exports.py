@@ -193,9 +193,7 @@ CHATS: dict[FormatName, Callable[[str], str]] = {
 @pytest.mark.parametrize("format", CHATS)
 @pytest.mark.parametrize("task", [TASK, ask_for_words(TASK, ["0", "{good}", "it's"])], ids=["text", "chat"])
 @pytest.mark.parametrize("turns", [TURNS[:1], []], ids=["demonstrations", "none"])
-def test_system_message_of_every_chat_names_the_label_words(
-    format: FormatName, task: Task, turns: list[tuple[str, str]]
-) -> None:
+def test_system_messages_name_the_label_words(format: FormatName, task: Task, turns: list[tuple[str, str]]) -> None:
     assert CHATS[format](written(make_source(turns, task), format)) == SYSTEM
 
 

@@ -28,9 +28,7 @@ def test_without_halvings_everything_is_judged_on_every_row() -> None:
     halvings=st.integers(0, 8),
     least=st.integers(1, 20),
 )
-def test_rungs_cover_the_rows_and_leave_enough_for_the_beam(
-    num_permutations: int, num_rows: int, halvings: int, least: int
-) -> None:
+def test_rungs_cover_rows_and_leave_a_beam(num_permutations: int, num_rows: int, halvings: int, least: int) -> None:
     rungs = plan_rungs(num_permutations, num_rows, halvings, least)
 
     assert [rung.start for rung in rungs] == [0, *(rung.end for rung in rungs[:-1])]

@@ -1,5 +1,3 @@
-"""Whose fault an error is."""
-
 import errno
 
 import pytest

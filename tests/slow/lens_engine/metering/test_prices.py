@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lens_engine.config import SelectionConfig
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SilentListener, TerminalBar, hearing
 from lens_engine.rows.problem import Problem
@@ -15,11 +14,11 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.types import Phase
 
-MakeConfig = Callable[..., SelectionConfig]
+Make = Callable[..., Any]
 
 
 @pytest.fixture
-def prices(make_config: MakeConfig) -> Prices:
+def prices(make_config: Make) -> Prices:
     """Of four demonstrations in a set."""
     return Prices(make_config(), TokenLengths(demonstration=6.0, query=5.0), 60, 16, 30, 4)
 
@@ -45,7 +44,7 @@ class PhaseCounter(SilentListener):
     ],
 )
 def test_run_spends_no_more_than_was_estimated_in_any_phase(
-    options: dict[str, Any], problem: Problem, make_planted_scorer: Any, make_config: MakeConfig
+    options: dict[str, Any], problem: Problem, make_planted_scorer: Any, make_config: Make
 ) -> None:
     config, scorer, counter = make_config(**options), make_planted_scorer(), PhaseCounter()
     planned = price_run(prepare_run(problem, scorer, config).setup)
@@ -91,7 +90,7 @@ class Terminal(io.StringIO):
 
 
 def test_bar_on_a_terminal_shows_the_phases_and_ends_full(
-    problem: Problem, make_planted_scorer: Any, make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
+    problem: Problem, make_planted_scorer: Any, make_config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -63,18 +63,14 @@ def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: l
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
-def test_halving_of_no_permutations_costs_nothing(
-    rows: EvaluationRows, candidates: list[Example], make_meter: Make
-) -> None:
+def test_halving_of_nothing_costs_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     scorer = TableScorer()
     ranker = Ranker(make_meter(scorer), candidates, rows, PAPER, OTHER)
 
     assert (ranker.judge([], 2, 3), scorer.num_pairs) == ([], 0)
 
 
-def test_without_halvings_each_is_judged_on_every_row(
-    rows: EvaluationRows, candidates: list[Example], make_meter: Make
-) -> None:
+def test_without_halvings_every_row_judges(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(5), TableScorer()
 
     outcomes = Ranker(make_meter(scorer), candidates, rows, PAPER, OTHER).judge(permutations)
@@ -87,9 +83,7 @@ def test_without_halvings_each_is_judged_on_every_row(
 
 
 @pytest.mark.parametrize("halvings", [0, 2])
-def test_permutation_is_ranked_on_the_rows_that_it_does_not_show(
-    halvings: int, rows: EvaluationRows, make_meter: Make
-) -> None:
+def test_permutation_is_ranked_on_rows_it_does_not_show(halvings: int, rows: EvaluationRows, make_meter: Make) -> None:
     """Rows of which a permutation shows some; one shows the first row of all, and one every row."""
     first, second, *others = rows.spread_order.tolist()
     permutations = [(first, second), tuple(others[:2]), tuple(range(16))]

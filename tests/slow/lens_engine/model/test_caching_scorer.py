@@ -19,6 +19,7 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import MemoryCheckpointStore
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs
+from tests.delegating import Delegating
 
 Make = Callable[..., Any]
 SPANS = (" good", " bad")
@@ -26,24 +27,18 @@ PREFIXES: list[Prefix] = [(), ("one demonstration.",), ("two.", "demonstrations.
 QUERIES = ["a query", "another"]
 
 
-class Disguise(LabelScorer):
+class Disguise(Delegating):
     """A scorer that gives itself out for another, and may become a third while it computes."""
 
     def __init__(self, scorer: LabelScorer, **changes: Any) -> None:
-        self.scorer, self.max_prompt_tokens = scorer, scorer.max_prompt_tokens
+        super().__init__(scorer)
         self.changes = changes
         self.becomes: dict[str, Any] = {}
         self.demonstrations = set[int]()  #: of the prefixes it was asked for
 
     @property
     def identity(self) -> ScorerIdentity:
-        return replace(self.scorer.identity, **self.changes)
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self.scorer.count_tokens(segments)
-
-    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        return self.scorer.encode_label_spans(label_spans)
+        return replace(super().identity, **self.changes)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         self.changes |= self.becomes
@@ -254,9 +249,7 @@ def select(make_planted_problem: Make, make_config: Make) -> Callable[..., Selec
     return run
 
 
-def test_second_selection_computes_nothing_and_has_the_same_digest(
-    select: Make, remember: Make, make_planted_scorer: Make
-) -> None:
+def test_second_run_computes_nothing_and_is_the_same(select: Make, remember: Make, make_planted_scorer: Make) -> None:
     first = select(remember(make_planted_scorer()))
     scorer = make_planted_scorer()
 
@@ -273,7 +266,7 @@ def test_second_selection_computes_nothing_and_has_the_same_digest(
     [{"diversity_weight": 0.1}, {"beam_width": 5}, {"children": 5}, {"iterations": 2}],
     ids=lambda change: next(iter(change)),
 )
-def test_selections_of_a_sweep_share_stage_one(
+def test_sweeps_share_stage_one(
     change: dict[str, Any], select: Make, remember: Make, make_planted_scorer: Make
 ) -> None:
     first, second = Disguise(make_planted_scorer()), Disguise(make_planted_scorer())

@@ -57,7 +57,7 @@ def select(make_planted_problem: Make, make_config: Make) -> Callable[..., Selec
 
 
 @pytest.fixture(scope="module")
-def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
+def whole(select: Make) -> SelectionResult:
     return select()
 
 
@@ -82,7 +82,7 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
 
 
 def test_bag_of_words_of_some_rows_says_so(
-    whole: SelectionResult, select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+    whole: SelectionResult, select: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     available = next(one.fit_rows for one in whole.tested if one.name == "bag_of_words")
     monkeypatch.setattr(bag_of_words, "_MOST_SCORES", 200)
@@ -96,7 +96,7 @@ def test_bag_of_words_of_some_rows_says_so(
     assert not any("word counting was fitted on" in one for one in whole.warnings)
 
 
-def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[..., SelectionResult]) -> None:
+def test_states_that_know_are_chosen_and_predict_from_the_file(select: Make) -> None:
     result = select(classifier={"kind": "states", "fit_rows": 80})
 
     (chosen,) = (one for one in result.tested if one.is_chosen)
@@ -148,9 +148,7 @@ def test_classifier_that_the_sentences_name_is_the_one_that_is_saved(
         assert {"counting words", "sentence embeddings"} <= {way.name for way in list_ways(result)}
 
 
-def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
-    make_planted_problem: Make, make_config: Make
-) -> None:
+def test_flipped_labels_are_found_among_cross_validated_rows(make_planted_problem: Make, make_config: Make) -> None:
     problem = make_planted_problem()
     other = dict(zip(problem.task.labels, reversed(problem.task.labels), strict=True))
     examples = [replace(one, label=other[one.label]) if one.row % 20 == 7 else one for one in problem.examples]
@@ -173,24 +171,20 @@ def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
         ("label_probabilities", {"label_probabilities"}),
     ],
 )
-def test_only_the_candidates_asked_for_are_made(
-    kind: str, expected: set[str], select: Callable[..., SelectionResult]
-) -> None:
+def test_only_the_candidates_asked_for_are_made(kind: str, expected: set[str], select: Make) -> None:
     result = select(classifier={"kind": kind, "fit_rows": 60})
 
     assert {one.name for one in result.tested} == expected
     assert (result.classifier is None) == (not expected)
 
 
-def test_model_that_one_can_only_ask_has_label_probabilities(select: Callable[..., SelectionResult]) -> None:
+def test_model_that_one_can_only_ask_has_label_probabilities(select: Make) -> None:
     for kind in ("auto", "states"):
         result = select(TableScorer(), classifier={"kind": kind, "fit_rows": 60})
         assert {one.name for one in result.tested} - {"bag_of_words"} == {"label_probabilities"}
 
 
-def test_resuming_from_any_checkpoint_gives_the_same_classifier(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
-) -> None:
+def test_resuming_anywhere_gives_the_same_classifier(whole: SelectionResult, select: Make, make_store: Make) -> None:
     store = make_store()
     assert select(checkpoints=store).digest == whole.digest
     for data in store.saved[-5::4]:
@@ -199,7 +193,7 @@ def test_resuming_from_any_checkpoint_gives_the_same_classifier(
         assert resumed.model_dump(exclude={"cost"}) == whole.model_dump(exclude={"cost"})
 
 
-def test_budget_leaves_out_the_dearest_candidates_first(select: Callable[..., SelectionResult]) -> None:
+def test_budget_leaves_out_the_dearest_candidates_first(select: Make) -> None:
     rows = {"search": 0, "judging": 100}
     result = select(rows=rows, budget={"max_pairs": select(rows=rows).cost.pairs - 50})
 

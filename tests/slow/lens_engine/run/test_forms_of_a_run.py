@@ -69,7 +69,7 @@ def select(make_config: Make, problem: Problem) -> Callable[..., SelectionResult
 
 
 @pytest.fixture(scope="module")
-def found(select: Callable[..., SelectionResult]) -> SelectionResult:
+def found(select: Make) -> SelectionResult:
     return select()
 
 
@@ -86,7 +86,7 @@ def test_form_that_leads_is_the_prompt_and_the_best_fixed_one_stands_beside(foun
     assert found.pool is not None
 
 
-def test_plain_form_wins_where_no_other_leads(select: Callable[..., SelectionResult]) -> None:
+def test_plain_form_wins_where_no_other_leads(select: Make) -> None:
     result = select(deaf)
 
     assert result.answer.form.kind == "fixed"  # it is cheaper, and as good
@@ -101,9 +101,7 @@ def test_pool_has_every_labelled_row_and_none_finds_itself(found: SelectionResul
     assert 0 not in {one.example.row for one in found.render(text).found}
 
 
-def test_prompt_as_a_classifier_answers_the_judging_rows_as_the_report_says(
-    found: SelectionResult, problem: Problem
-) -> None:
+def test_prompt_as_a_classifier_answers_judging_rows_as_reported(found: SelectionResult, problem: Problem) -> None:
     texts = [problem.examples[row].text for row in found.answers.rows]
     answer, said = found.answer, found.answers.support_examples[0]
     assert answer.label_biases == ()
@@ -127,9 +125,7 @@ def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:
     assert SelectionResult.model_validate_json(found.model_dump_json()) == found
 
 
-def test_run_with_forms_resumed_from_any_checkpoint_has_the_same_digest(
-    select: Callable[..., SelectionResult], make_store: Make, found: SelectionResult
-) -> None:
+def test_run_with_forms_resumes_with_the_same_digest(select: Make, make_store: Make, found: SelectionResult) -> None:
     store = make_store()
     select(store=store)
     for data in store.of_each_phase():

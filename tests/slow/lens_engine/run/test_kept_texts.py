@@ -32,7 +32,7 @@ def run(
 
 @pytest.mark.parametrize(("kind", "words"), [("bag_of_words", True), ("states", False), ("label_probabilities", False)])
 def test_result_holds_the_demonstrations_and_words_of_several_rows_alone(
-    kind: str, words: bool, run: Callable[..., tuple[Problem, SelectionResult]], tmp_path: Path
+    kind: str, words: bool, run: Make, tmp_path: Path
 ) -> None:
     problem, result = run(StatesTableScorer(), kind)
 

@@ -47,11 +47,11 @@ def select(make_config: Make) -> Callable[..., SelectionResult]:
 
 
 @pytest.fixture(scope="module")
-def by_macro_f1(select: Callable[..., SelectionResult]) -> SelectionResult:
+def by_macro_f1(select: Make) -> SelectionResult:
     return select(objective="macro_f1", classifier={"kind": "auto"})
 
 
-def test_prompt_is_the_best_by_the_objective(select: Callable[..., SelectionResult]) -> None:
+def test_prompt_is_the_best_by_the_objective(select: Make) -> None:
     for objective, of in (("accuracy", "accuracy"), ("macro_f1", "macro_f1")):
         result = select(objective=objective)
         whole = [one for one in result.contenders if one.use == "prompt" and one.judged and not one.is_dropped]
@@ -71,8 +71,6 @@ def test_result_is_read_by_macro_f1_beside_the_accuracy(by_macro_f1: SelectionRe
 
 
 @pytest.mark.parametrize(("objective", "template"), [("accuracy", TASK), ("macro_f1", KIND)])
-def test_wording_is_chosen_by_the_objective(
-    objective: str, template: Task, select: Callable[..., SelectionResult]
-) -> None:
+def test_wording_is_chosen_by_the_objective(objective: str, template: Task, select: Make) -> None:
     result = select(KIND, log_prob=torn, objective=objective, rows={"search": 0, "judging": 300})
     assert result.task.template == template.template.pattern

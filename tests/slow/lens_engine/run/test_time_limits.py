@@ -67,9 +67,7 @@ def check_shown(result: SelectionResult) -> None:
         assert "Counting words is" in shown
 
 
-def test_run_without_a_choice_ends_at_its_limit_with_word_counting(
-    problem: Problem, config: SelectionConfig, make_listener: Make
-) -> None:
+def test_run_without_choice_ends_counting_words(problem: Problem, config: SelectionConfig, make_listener: Make) -> None:
     began, listener = time.monotonic(), make_listener()
     scorer = SlowScorer()
 

@@ -50,7 +50,7 @@ def select(make_config: Make, rows: list[Example]) -> Callable[..., SelectionRes
 
 
 @pytest.fixture(scope="module")
-def chosen(select: Callable[..., SelectionResult]) -> SelectionResult:
+def chosen(select: Make) -> SelectionResult:
     return select(ASKED, TOLD, BOTH)
 
 
@@ -65,7 +65,7 @@ def test_best_wording_is_that_of_every_prompt_of_the_result(chosen: SelectionRes
 
 
 def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
-    monkeypatch: pytest.MonkeyPatch, select: Callable[..., SelectionResult], make_store: Make, chosen: SelectionResult
+    monkeypatch: pytest.MonkeyPatch, select: Make, make_store: Make, chosen: SelectionResult
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_TOKENS", {"cpu": 300})
     store, first = make_store(), TableScorer(understanding)
@@ -79,7 +79,7 @@ def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
     assert {Phase.FILTER, Phase.SEARCH, Phase.JUDGE} <= phases
 
 
-def test_checkpoint_of_other_wordings_is_foreign(select: Callable[..., SelectionResult], make_store: Make) -> None:
+def test_checkpoint_of_other_wordings_is_foreign(select: Make, make_store: Make) -> None:
     store = make_store()
     select(ASKED, TOLD, store=store)
 
@@ -92,7 +92,7 @@ def test_alternatives_have_the_label_words_of_the_task(rows: list[Example]) -> N
         Problem(TASK, rows, alternatives=[Task("{text} {label}", {"odd": "strange", "even": "even"})])
 
 
-def test_wording_that_does_not_fit_is_refused_by_its_name(select: Callable[..., SelectionResult]) -> None:
+def test_wording_that_does_not_fit_is_refused_by_its_name(select: Make) -> None:
     wordy = Task("{text} It was {label}.", WORDS, instruction="Say odd or even. " * 20)
 
     with pytest.raises(PromptTooLong) as refusal:

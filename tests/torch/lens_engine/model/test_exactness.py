@@ -96,9 +96,7 @@ def assert_exact(
     [(PREFIXES, SINGLE_TOKEN_SPANS), (PREFIXES, MULTI_TOKEN_SPANS), ([()], MULTI_TOKEN_SPANS)],
     ids=["single tokens", "shared beginnings", "zero-shot alone"],
 )
-def test_labels_score_as_one_prompt_at_a_time(
-    architecture: TinyArchitecture, executor: str, prefixes: Any, spans: Any
-) -> None:
+def test_labels_score_as_one_by_one(architecture: TinyArchitecture, executor: str, prefixes: Any, spans: Any) -> None:
     assert_exact(architecture, executor, prefixes=prefixes, spans=spans)
 
 

@@ -105,9 +105,7 @@ def run(executor: Executor, work: Workload, budget: int = 64) -> NDArray[np.floa
 @pytest.mark.parametrize(
     ("longest", "is_packed"), [(WINDOW - 1, True), (WINDOW, True), (WINDOW + 1, False), (90, False)]
 )
-def test_scores_are_those_of_the_model_on_both_sides_of_the_window(
-    name: str, labels: Any, longest: int, is_packed: bool
-) -> None:
+def test_scores_are_the_models_on_both_sides_of_windows(name: str, labels: Any, longest: int, is_packed: bool) -> None:
     work = make_work(longest, labels=labels)
     executor, packed, beyond = windowed(name)
 

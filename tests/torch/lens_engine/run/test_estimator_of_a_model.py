@@ -1,5 +1,3 @@
-"""The estimator over a language model."""
-
 import pickle
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""`lens classify` asks the classifier or the prompt of a result."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,9 +62,7 @@ def test_classifier_of_a_result_classifies_by_default(bench: Workbench, formed: 
     assert paths.output.read_bytes() == own.output.read_bytes()
 
 
-def test_rows_of_the_classifier_are_not_taken_for_those_of_the_prompt(
-    bench: Workbench, formed: SelectionResult
-) -> None:
+def test_rows_of_a_classifier_are_not_taken_for_those_of_the_prompt(bench: Workbench, formed: SelectionResult) -> None:
     def die(call: int) -> None:
         if call:
             raise RuntimeError("killed")

@@ -13,7 +13,7 @@ from rich.console import Console
 from lens_cli.classify.run import ClassificationRun, Paths
 from lens_cli.subject_file import SubjectFile, WhatIsAsked
 from lens_engine.testing import TableScorer
-from tests.unit.lens_cli.results import CLASSIFIER
+from tests.unit.lens_cli.results import CLASSIFIER, printed_on
 
 CLASSIFIER = CLASSIFIER
 
@@ -67,8 +67,7 @@ class Workbench:
         asked = SubjectFile(paths.classifier, what, is_fixed=is_fixed, usual="classifier", where="--classifier")
         run = ClassificationRun.prepare(paths, asked, text_column=text_column, dtype=dtype, answer_above=answer_above)
         run.execute(open_scorer, console)
-        assert isinstance(console.file, StringIO)
-        return console.file.getvalue()
+        return printed_on(console)
 
 
 def read_output(path: Path) -> list[dict[str, Any]]:

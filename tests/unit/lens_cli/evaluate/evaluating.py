@@ -21,6 +21,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.pipeline import select_support_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
+from tests.unit.lens_cli.results import printed_on
 
 LABELS = ("positive", "negative")
 ROWS = tuple((f"Film {number}, a joy", LABELS[number % 2]) for number in range(240))
@@ -90,5 +91,4 @@ class Workbench:
         found = file.read()
         run = EvaluationRun.prepare(found, Sources(dataset, usual=found.classifier.input))
         result = run.execute(open_scorer, console, model, dtype)
-        assert isinstance(console.file, StringIO)
-        return result, console.file.getvalue()
+        return result, printed_on(console)

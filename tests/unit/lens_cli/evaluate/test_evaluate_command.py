@@ -18,6 +18,7 @@ from lens_engine.model.base import ScorerIdentity
 from lens_engine.show.words import show_accuracy
 from lens_engine.testing import TableScorer
 from tests.dispositions import default_signals
+from tests.unit.lens_cli.results import printed_on
 
 ROW = [("Sunny", "positive"), ("Rainy", "negative")]
 
@@ -137,8 +138,7 @@ def test_figures_are_shown(bench: Workbench) -> None:
     result, _ = bench.run(bench.save(select(with_test=True)), bench.write(ROWS[:40]))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result, "The support examples", Path("figures.json"), console)
-    assert isinstance(console.file, StringIO)
-    shown = console.file.getvalue()
+    shown = printed_on(console)
     assert "The support examples, asked of table\n40 rows, 0 unanswered" in shown
     for name, figure in (("right answers", show_accuracy(result.quality)), ("ECE", f"{result.quality.ece:.3f}")):
         assert name in shown
@@ -151,5 +151,4 @@ def test_confusions_of_many_labels_are_not_shown(bench: Workbench) -> None:
     result, _ = bench.run(bench.save(select()), bench.write(ROW))
     console = Console(file=StringIO(), width=120)
     show_evaluation(result.model_copy(update={"labels": tuple(map(str, range(11)))}), "It", None, console)
-    assert isinstance(console.file, StringIO)
-    assert "label and answer" not in console.file.getvalue()
+    assert "label and answer" not in printed_on(console)

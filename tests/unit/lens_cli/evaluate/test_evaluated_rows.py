@@ -17,9 +17,7 @@ NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
 
 
 @pytest.mark.parametrize(("what", "use"), [(None, None), (None, "probabilities"), ("classifier", None)])
-def test_test_rows_are_judged_and_answer_as_in_the_selection(
-    what: WhatIsAsked | None, use: Use | None, bench: Workbench
-) -> None:
+def test_test_rows_answer_as_in_the_selection(what: WhatIsAsked | None, use: Use | None, bench: Workbench) -> None:
     found = select(with_test=True)
     result, shown = bench.run(bench.save(found), bench.write(ROWS[:40]), what=what, use=use)
     test = found.classifier.quality if what and found.classifier else found.answer_for(use).test

@@ -33,7 +33,7 @@ from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 from tests.dispositions import default_signals
-from tests.unit.lens_cli.results import CLASSIFIER, make_result
+from tests.unit.lens_cli.results import CLASSIFIER, make_result, printed_on
 
 RUN = SelectionRun(Problem(Task("{text} {label}", {"a": "a", "b": "b"}), []), resolve_config())
 
@@ -48,8 +48,7 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
     path, console = tmp_path / "classifier.json", Console(file=StringIO(), width=200)
     written = write_files(SelectionFiles(classifier=path), make_result(classifier=None), RUN, console)
     assert written == SelectionFiles()
-    assert isinstance(console.file, StringIO)
-    assert f"the run ended before it made a classifier; {path} was not written" in console.file.getvalue()
+    assert f"the run ended before it made a classifier; {path} was not written" in printed_on(console)
     assert not path.exists()
 
 
@@ -60,8 +59,7 @@ NOTHING = {"verdict": Verdict(sentence=f"{USE_NOTHING}: the classifier is right 
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
     show_files(make_result(), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
-    assert isinstance(console.file, StringIO)
-    assert console.file.getvalue().splitlines() == [
+    assert printed_on(console).splitlines() == [
         "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
         f"my classifier.json (prompts: {len(CLASSIFIER.prompts)}, head: {CLASSIFIER.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
@@ -73,8 +71,7 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
     words = fit_bag_of_words(["good film", "bad film", "good", "bad"], np.array([0, 1, 0, 1]), 2).regression
     bag = CLASSIFIER.model_copy(update={"head": BagOfWordsHead(bag_of_words=words), "prompts": (), "model": None})
     show_files(make_result(classifier=bag), SelectionFiles(classifier=Path("classifier.json")), console)
-    assert isinstance(console.file, StringIO)
-    assert "classifier.json holds words of your texts; --option classifier.kind=states" in console.file.getvalue()
+    assert "classifier.json holds words of your texts; --option classifier.kind=states" in printed_on(console)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +99,7 @@ def test_next_command_leads_to_what_is_recommended(
     console = Console(file=StringIO(), width=300)
     files = SelectionFiles(output and Path(output), classifier and Path(classifier))  # type: ignore[arg-type]
     show_files(make_result(**changes), files, console)
-    assert isinstance(console.file, StringIO)
-    shown = [line for line in console.file.getvalue().splitlines() if line.startswith("Next: ")]
+    shown = [line for line in printed_on(console).splitlines() if line.startswith("Next: ")]
     assert shown == ([] if command is None else [f"Next: {command}"])
 
 

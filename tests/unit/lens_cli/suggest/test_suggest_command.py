@@ -1,5 +1,3 @@
-"""`lens suggest`: what it shows, and the command that it prints."""
-
 import subprocess
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,5 +1,3 @@
-"""The progress bars, with and without a terminal."""
-
 import signal
 import threading
 from dataclasses import replace
@@ -17,6 +15,7 @@ from lens_engine.evaluation.batches import RowProgress
 from lens_engine.metering.progress import Progress
 from lens_engine.prompt.wording import describe_seconds
 from lens_engine.types import Phase
+from tests.unit.lens_cli.results import printed_on
 
 PROGRESS = Progress(
     phase=Phase.SEARCH,
@@ -70,8 +69,7 @@ def test_without_terminal_each_wait_and_minute_print_a_line(monkeypatch: pytest.
         if shown is not None:
             bar.on_progress(shown)
         bar.remind()
-    assert isinstance(console.file, StringIO)
-    lines = console.file.getvalue().splitlines()
+    lines = printed_on(console).splitlines()
     assert lines[:2] == ["Loading", "Loading · 1 min 0 s so far"]
     assert (len(lines), lines[2][:20], lines[2][-19:]) == (3, "Search 2/4: 1,300/25", " · 2 min 0 s so far")
 
@@ -92,8 +90,7 @@ def test_without_terminal_a_stop_is_said() -> None:
         bar.on_progress(PROGRESS)
         stop(bar)
         bar.on_progress(replace(PROGRESS, tokens_done=30_001))
-    assert isinstance(console.file, StringIO)
-    assert console.file.getvalue().splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
+    assert printed_on(console).splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
 
 
 def stop(bar: SelectionBar) -> None:
@@ -122,8 +119,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     with selection_bar(console) as bar:
         bar.on_progress(PROGRESS)
         bar.stop("Stopped")
-    assert isinstance(console.file, StringIO)
-    last_line = console.file.getvalue().rpartition("\r")[2]
+    last_line = printed_on(console).rpartition("\r")[2]
     assert "Stopped" in last_line
     assert "1,200/25,541 pairs · 1,850 tokens/s · now about 83 % right" in last_line
 
@@ -146,8 +142,7 @@ def test_without_terminal_each_tenth_of_the_rows_prints_a_line() -> None:
         bar.on_rows(RowProgress(40, 1000, None))
         for num_done in (50, 99, 100, 250, 251, 1000):
             bar.on_rows(RowProgress(num_done, 1000, 10.0))
-    assert isinstance(console.file, StringIO)
-    assert [line.split(" rows")[0] for line in console.file.getvalue().splitlines()] == [
+    assert [line.split(" rows")[0] for line in printed_on(console).splitlines()] == [
         "Classifying: 100/1,000",
         "Classifying: 250/1,000",
         "Classifying: 1,000/1,000",

@@ -30,6 +30,7 @@ TEXTS = [f"text {number} of {('sun', 'frost', 'fog')[number % 3]}" for number in
 KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "states", "bag_of_words", "states_and_words")
 
 Make = Callable[..., Classifier]
+Edit = Callable[[dict[str, Any]], object]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def make_classifier() -> Make:
 def change_file(make_classifier: Make, tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], object]], Path]:
     """The path of a saved classifier whose JSON was changed."""
 
-    def change(edit: Callable[[dict[str, Any]], object]) -> Path:
+    def change(edit: Edit) -> Path:
         path = tmp_path / "classifier.json"
         content = json.loads(make_classifier().model_dump_json())
         edit(content)
@@ -137,9 +138,7 @@ def test_file_that_is_no_classifier_is_unreadable(content: bytes, tmp_path: Path
         (lambda content: content["head"]["biases"][0].pop(), "not for 1 prompts and 3 labels"),
     ],
 )
-def test_first_fault_of_a_file_is_named(
-    edit: Callable[[dict[str, Any]], object], fault: str, change_file: Callable[..., Path]
-) -> None:
+def test_first_fault_of_a_file_is_named(edit: Edit, fault: str, change_file: Callable[..., Path]) -> None:
     with pytest.raises(ClassifierUnreadable, match=fault):
         Classifier.load(change_file(edit))
 
@@ -154,9 +153,7 @@ def test_first_fault_of_a_file_is_named(
         lambda words: words["intercepts"].append(0.0),
     ],
 )
-def test_bag_of_words_of_another_shape_is_refused(
-    edit: Callable[[dict[str, Any]], object], make_classifier: Make, tmp_path: Path
-) -> None:
+def test_bag_of_words_of_another_shape_is_refused(edit: Edit, make_classifier: Make, tmp_path: Path) -> None:
     path = tmp_path / "classifier.json"
     content = json.loads(make_classifier("bag_of_words").model_dump_json())
     edit(content["head"]["bag_of_words"])

@@ -1,5 +1,3 @@
-"""Encodings and delimiters are found, and said."""
-
 import csv
 import io
 

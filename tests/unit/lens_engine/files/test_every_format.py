@@ -95,9 +95,7 @@ def test_odd_values_stay_as_written(uploads: Uploads, written_as: str) -> None:
         (("a text", "x" * 201), "label", "200 characters"),
     ],
 )
-def test_bad_value_is_refused_with_row_and_column(
-    uploads: Uploads, written_as: str, row: Row, column: str, words: str
-) -> None:
+def test_bad_value_is_named_by_its_place(uploads: Uploads, written_as: str, row: Row, column: str, words: str) -> None:
     refusal = uploads.refuse_rows([*GOOD, row, ("", "")], written_as)
 
     problem = refusal.problems[0]

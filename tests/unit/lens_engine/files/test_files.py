@@ -238,30 +238,25 @@ def test_file_that_is_not_there_is_named_without_the_number_of_an_error(tmp_path
     assert str(refusal.value) == f"{tmp_path / 'none.csv'} does not exist"
 
 
-@pytest.mark.parametrize(("header", "rows", "first"), LOOK_ALIKES)
-def test_table_is_read_as_what_it_is(tmp_path: Path, header: str, rows: Sequence[str], first: tuple[str, str]) -> None:
-    (tmp_path / "rows").write_text(table(header, *rows))
-    found = read_examples(tmp_path / "rows")[0]
-    assert (found.text, found.label) == first
+BY_VALUES = [
+    ("Description,Issue Type,Comment,Comment", "a text {n},{one},c,d", ("a text 0", "a")),
+    ("link,remark,label", "https://example.org/{n},a text {n},{one}", ("a text 0", "a")),
+    ("link,sort,label", "https://example.org/{n},sort of {one},{one}", ("https://example.org/0", "a")),
+    ("Description,remark,label", "Read the text,a text {n},{one}", ("a text 0", "a")),
+    ("label,text", '{one},"Number {n} said, ""It was late."""', ('Number 0 said, "It was late."', "a")),
+    (
+        "hash,sort,note",
+        f"{{n:064x}},{{one}},{'我的包裹还没有到' * 2}{{n}}号",
+        (f"{'我的包裹还没有到' * 2}0号", "a"),
+    ),
+]
+"""A header, a row with its number and label, and what is read of the first."""
+TABLES = [(table(header, *rows), first) for header, rows, first in LOOK_ALIKES]
 
 
-@pytest.mark.parametrize(
-    ("header", "row", "first"),
-    [
-        ("Description,Issue Type,Comment,Comment", "a text {n},{one},c,d", ("a text 0", "a")),
-        ("link,remark,label", "https://example.org/{n},a text {n},{one}", ("a text 0", "a")),
-        ("link,sort,label", "https://example.org/{n},sort of {one},{one}", ("https://example.org/0", "a")),
-        ("Description,remark,label", "Read the text,a text {n},{one}", ("a text 0", "a")),
-        ("label,text", '{one},"Number {n} said, ""It was late."""', ('Number 0 said, "It was late."', "a")),
-        (
-            "hash,sort,note",
-            f"{{n:064x}},{{one}},{'我的包裹还没有到' * 2}{{n}}号",
-            (f"{'我的包裹还没有到' * 2}0号", "a"),
-        ),
-    ],
-)
-def test_columns_are_told_by_what_is_in_them(tmp_path: Path, header: str, row: str, first: tuple[str, str]) -> None:
-    (tmp_path / "rows").write_text(numbered(header, row))
+@pytest.mark.parametrize(("content", "first"), [*TABLES, *((numbered(*row), first) for *row, first in BY_VALUES)])
+def test_table_is_read_as_what_it_is(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
+    (tmp_path / "rows").write_text(content)
     found = read_examples(tmp_path / "rows")[0]
     assert (found.text, found.label) == first
 

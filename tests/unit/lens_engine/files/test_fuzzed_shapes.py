@@ -146,9 +146,7 @@ def change_each(value: Any, odd: object) -> Iterator[Any]:
 
 @pytest.mark.parametrize("odd", [7, {"x": [7]}], ids=repr)
 @pytest.mark.parametrize("written", [one for one, write in SHAPES.items() if write(ROWS)[:1] in b"[{"])
-def test_row_with_an_odd_value_in_any_place_ends_in_a_refusal_or_a_table(
-    tmp_path: Path, written: str, odd: object
-) -> None:
+def test_row_with_an_odd_value_anywhere_ends_in_a_refusal_or_a_table(tmp_path: Path, written: str, odd: object) -> None:
     content, path = SHAPES[written](ROWS[:12]), tmp_path / "upload"
     try:
         rows = json.loads(content)

@@ -256,9 +256,7 @@ def test_distinct_values_are_not_counted_without_bound() -> None:
 @pytest.mark.parametrize(
     ("given", "usual", "found"), [(None, None, "Message"), (None, "stars", "stars"), ("stars", None, "stars")]
 )
-def test_texts_without_labels_are_found(
-    tmp_path: Path, given: str | None, usual: str | None, found: ColumnNames
-) -> None:
+def test_lone_texts_are_found(tmp_path: Path, given: str | None, usual: str | None, found: ColumnNames) -> None:
     (tmp_path / "rows").write_text("Message,stars\nsome words,1\nother words,2\n")
     assert read_texts(tmp_path / "rows", OWN, columns=Named(given, usual_text=usual)).text_column == found
 

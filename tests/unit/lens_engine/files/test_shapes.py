@@ -154,9 +154,7 @@ def test_no_reading_goes_far_beyond_the_largest_number_of_rows(
 
 
 @pytest.mark.parametrize(("head", "line"), [("", "[]\n"), ('text,label\n"', "a\n"), ("text,label\n", '"a\n')])
-def test_no_row_is_looked_for_in_a_whole_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, line: str
-) -> None:
+def test_no_row_is_sought_in_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, line: str) -> None:
     assert count_lines(tmp_path, monkeypatch, (head + line * 400_000).encode()) < 300_000
 
 

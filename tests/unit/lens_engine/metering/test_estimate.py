@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine import estimate_cost
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.estimate import CountingScorer, measure_pace
-from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Block
 from lens_engine.model.score_cache import PairCache, RememberingScorer
@@ -25,17 +23,14 @@ from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import Example, LabelLogProbs, Phase
 from tests.unit.lens_engine.metering.test_meter import SPANS, ChunkRecorder, Clock, make_prefixes, make_queries
 
-MakeConfig = Callable[..., SelectionConfig]
-MakeProblem = Callable[..., Problem]
+Make = Callable[..., Any]
 
 
 CALLS = 5
 """Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
 
 
-def test_estimate_is_of_the_rows_that_fit(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
+def test_estimate_is_of_rows_that_fit(make_planted_problem: Make, make_planted_scorer: Any, make_config: Make) -> None:
     usual = make_planted_problem()
     padded = [replace(e, text=f"{e.text} and so on") if e.row % 20 < 2 else e for e in usual.examples]
     scorer = make_planted_scorer(max_prompt_tokens=46)  # a label word, special tokens, and eight a segment, not ten
@@ -48,9 +43,7 @@ def test_estimate_is_of_the_rows_that_fit(
     }
 
 
-def test_what_no_run_would_take_is_refused(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
+def test_what_no_run_takes_is_refused(make_planted_problem: Make, make_planted_scorer: Any, make_config: Make) -> None:
     with pytest.raises(ClassTooSmall):
         estimate_cost(
             Problem(make_planted_problem().task, make_planted_problem().examples[:2]),
@@ -61,9 +54,7 @@ def test_what_no_run_would_take_is_refused(
         estimate_cost(make_planted_problem(), make_planted_scorer(max_prompt_tokens=20), make_config())
 
 
-def test_pace_is_the_best_of_three_calls_after_the_first(
-    make_planted_problem: MakeProblem, make_config: MakeConfig
-) -> None:
+def test_pace_is_the_best_of_three_calls_after_the_first(make_planted_problem: Make, make_config: Make) -> None:
     problem, clock = make_planted_problem(), Clock()
 
     def pass_time(call: int) -> None:
@@ -82,9 +73,7 @@ def test_pace_is_the_best_of_three_calls_after_the_first(
     assert clock.now == 1137.0
 
 
-def test_pace_is_measured_and_not_remembered(
-    make_planted_problem: MakeProblem, make_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_pace_is_measured_and_not_remembered(make_planted_problem: Make, make_config: Make, tmp_path: Path) -> None:
     problem, scorer = make_planted_problem(), TableScorer()
     rows, cache = deal_rows(problem, make_config()), PairCache(tmp_path / "pairs.sqlite3", 1 << 20)
 
@@ -96,7 +85,7 @@ def test_pace_is_measured_and_not_remembered(
 
 @pytest.mark.parametrize(("seconds", "num_calls"), [(100.0, 2), (0.9, 4), (0.5, 5), (0.01, 5)])
 def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
-    seconds: float, num_calls: int, make_planted_problem: MakeProblem, make_config: MakeConfig
+    seconds: float, num_calls: int, make_planted_problem: Make, make_config: Make
 ) -> None:
     """`seconds`: time of the first sample, which has some 1,024 tokens."""
     problem, clock = make_planted_problem(4000), Clock()
@@ -116,17 +105,13 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
         assert sizes[4] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
 
 
-def test_pace_of_a_clock_that_stands_still_is_unknown(
-    make_planted_problem: MakeProblem, make_config: MakeConfig
-) -> None:
+def test_pace_of_a_clock_that_stands_still_is_unknown(make_planted_problem: Make, make_config: Make) -> None:
     problem = make_planted_problem()
     rows = deal_rows(problem, make_config())
     assert measure_pace(rows, problem.task, TableScorer(), Clock()) is None
 
 
-def test_pace_of_several_workers_is_that_of_all_of_them(
-    make_planted_problem: MakeProblem, make_config: MakeConfig
-) -> None:
+def test_pace_of_several_workers_is_that_of_all_of_them(make_planted_problem: Make, make_config: Make) -> None:
     class Both(TableScorer):
         """Two workers that score at the same time: every second block takes none."""
 
@@ -160,14 +145,9 @@ def test_price_is_that_of_a_model_that_counts_alike(known: TableScorer) -> None:
     assert priced.plans[0].seconds == usual / 100
 
 
-MakeMeter = Callable[..., Meter]
-
-
 @settings(deadline=None)
 @given(pairs=st.lists(st.tuples(st.integers(0, 6000), st.integers(1, 3000)), max_size=20))
-def test_chunks_have_every_pair_once_in_order_and_stay_within_their_tokens(
-    make_meter: MakeMeter, pairs: list[tuple[int, int]]
-) -> None:
+def test_chunks_have_each_pair_once_in_order_within_tokens(make_meter: Make, pairs: list[tuple[int, int]]) -> None:
     scorer = ChunkRecorder()
     meter = make_meter(scorer, label_spans=SPANS)
     lengths = [[one[side] for one in pairs] for side in (0, 1)]

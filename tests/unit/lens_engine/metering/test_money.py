@@ -1,6 +1,7 @@
 """The meter of a run that pays: it stops before a chunk or a request that the limit does not cover."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -8,14 +9,14 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import BudgetSpent
 from lens_engine.metering.chunks import ChunkCutter
 from lens_engine.metering.limits import Stopped
-from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost
 from lens_engine.model.base import Prefix
 from lens_engine.model.spending import Bill, Paid, Spending, TokenPrices
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, StopReason
 
-MakeMeter = Callable[..., Meter]
+Make = Callable[..., Any]
+
 
 USD_A_TOKEN = 0.001
 QUERIES = [f"query {number}" for number in range(10)]
@@ -64,7 +65,7 @@ def limit(usd: float | None) -> BudgetOptions:
     return BudgetOptions(max_cost=usd)
 
 
-def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: MakeMeter) -> None:
+def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: Make) -> None:
     scorer = PaidTable()
     make_meter(scorer).score(make_prefixes(1), QUERIES)
     meter = make_meter(scorer)
@@ -75,7 +76,7 @@ def test_run_says_what_it_paid_and_not_what_others_paid(make_meter: MakeMeter) -
 
 
 @pytest.mark.parametrize("is_paired", [False, True])
-def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(is_paired: bool, make_meter: MakeMeter) -> None:
+def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(is_paired: bool, make_meter: Make) -> None:
     scorer, chunk = PaidTable(), (WORDY + 2) * USD_A_TOKEN
     meter = make_meter(scorer, budget=limit(2.5 * chunk))
     ask, queries = (meter.score_pairs, QUERIES[:4]) if is_paired else (meter.score, QUERIES[:1])
@@ -85,14 +86,14 @@ def test_run_stops_before_a_chunk_that_the_limit_does_not_cover(is_paired: bool,
     assert (scorer.num_calls, meter.spent.pairs) == (2, 2)
 
 
-def test_what_the_cache_of_the_server_saves_is_left_for_more_chunks(make_meter: MakeMeter) -> None:
+def test_what_the_cache_of_the_server_saves_is_left_for_more_chunks(make_meter: Make) -> None:
     scorer, chunk = PaidTable(discount=0.5), (WORDY + 2) * USD_A_TOKEN
     with pytest.raises(Stopped):
         make_meter(scorer, budget=limit(2.5 * chunk)).score(wordy_prefixes(6), QUERIES[:1])
     assert scorer.num_calls == 4
 
 
-def test_reserve_is_kept_with_room_for_longer_prompts(make_meter: MakeMeter) -> None:
+def test_reserve_is_kept_with_room_for_longer_prompts(make_meter: Make) -> None:
     cost = Cost(pairs=1, prompt_tokens=100)
     meter = make_meter(PaidTable(), budget=limit(0.251), reserve=cost)
     assert meter.affords(cost)
@@ -102,7 +103,7 @@ def test_reserve_is_kept_with_room_for_longer_prompts(make_meter: MakeMeter) -> 
         assert meter.affords(cost)
 
 
-def test_requests_that_wait_count_as_spent(make_meter: MakeMeter) -> None:
+def test_requests_that_wait_count_as_spent(make_meter: Make) -> None:
     scorer = PaidTable()
     meter = make_meter(scorer, budget=limit(0.1))
     assert meter.affords(Cost(pairs=1, prompt_tokens=100))
@@ -117,7 +118,7 @@ class Surprising(PaidTable):
         return super().bill(pairs, prompt_tokens // 2, label_spans, prefixes)
 
 
-def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: MakeMeter) -> None:
+def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: Make) -> None:
     scorer = Surprising()
     meter = make_meter(scorer, budget=limit(0.045))
     with pytest.raises(Stopped) as stopped:
@@ -127,7 +128,7 @@ def test_request_that_the_limit_does_not_cover_stops_the_run(make_meter: MakeMet
     assert (scorer.num_calls, scorer.spending.limit) == (0, None)
 
 
-def test_money_of_earlier_attempts_is_spent(make_meter: MakeMeter) -> None:
+def test_money_of_earlier_attempts_is_spent(make_meter: Make) -> None:
     meter = make_meter(PaidTable(), budget=limit(0.1))
     meter.limits.money.resume(Paid(usd=0.06))
     assert meter.affords(Cost(pairs=1, prompt_tokens=39))
@@ -146,7 +147,7 @@ class HalfKnown(PaidTable):
         return super().score(prefixes, queries, label_spans)
 
 
-def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: MakeMeter) -> None:
+def test_pace_leaves_out_the_pairs_that_were_found_alone(make_meter: Make) -> None:
     scorer = HalfKnown()
     meter = make_meter(scorer, clock=lambda: 10.0 * scorer.num_calls)
     meter.score(make_prefixes(2), QUERIES)

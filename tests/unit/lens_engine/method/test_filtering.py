@@ -1,5 +1,6 @@
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from lens_engine.rows.plan import plan_rounds
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, FloatArray, IndexArray
 
-MakeMeter = Callable[..., Meter]
+Make = Callable[..., Any]
+
 OPTIONS = FilteringOptions(rho=2.0, keep=6, initial_score_size=3, max_score_size=20)
 
 
@@ -59,9 +61,7 @@ def score_everything(stage: Filter) -> FloatArray:
 
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("kind", ["label", "vocabulary"])
-def test_incremental_rounds_equal_scoring_everything_afresh(
-    kind: Contribution, balanced: bool, make_stage: Callable[..., Filter], make_meter: MakeMeter
-) -> None:
+def test_rounds_equal_all_scored_anew(kind: Contribution, balanced: bool, make_stage: Make, make_meter: Make) -> None:
     stage = make_stage(kind, balanced=balanced)
     matrix = score_everything(stage)
 
@@ -74,9 +74,7 @@ def test_incremental_rounds_equal_scoring_everything_afresh(
         assert np.allclose(state.info_scores, matrix[survivors, : plan.score_size].mean(axis=1))
 
 
-def test_work_is_what_the_plan_says_and_nothing_is_scored_twice(
-    make_stage: Callable[..., Filter], make_meter: MakeMeter
-) -> None:
+def test_work_is_what_the_plan_says_and_nothing_is_scored_twice(make_stage: Make, make_meter: Make) -> None:
     asked = list[tuple[object, ...]]()
 
     def remember(*question: object) -> float:
@@ -90,7 +88,7 @@ def test_work_is_what_the_plan_says_and_nothing_is_scored_twice(
     assert len(set(asked)) == len(asked) == 2 * scorer.num_pairs
 
 
-def test_survivors_are_halved_and_stay_in_order(make_stage: Callable[..., Filter], make_meter: MakeMeter) -> None:
+def test_survivors_are_halved_and_stay_in_order(make_stage: Make, make_meter: Make) -> None:
     states = run_all(make_stage(), make_meter())
 
     assert [len(state.survivors) for state in states] == [60, 30, 15, 8, 6]
@@ -101,9 +99,7 @@ def test_survivors_are_halved_and_stay_in_order(make_stage: Callable[..., Filter
         assert (np.diff(later.survivors) > 0).all()
 
 
-def test_labels_keep_equal_numbers_in_every_round(
-    make_stage: Callable[..., Filter], make_meter: MakeMeter, candidates: list[Example]
-) -> None:
+def test_labels_keep_equal_numbers_each_round(make_stage: Make, make_meter: Make, candidates: list[Example]) -> None:
     for state in run_all(make_stage(), make_meter()):
         positive = sum(candidates[index].label == "positive" for index in state.survivors)
         assert abs(2 * positive - len(state.survivors)) <= 1
@@ -111,9 +107,7 @@ def test_labels_keep_equal_numbers_in_every_round(
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 1000), keep=st.integers(1, 60), size=st.integers(1, 60))
-def test_rank_never_prefers_a_worse_one_of_the_same_label(
-    make_stage: Callable[..., Filter], seed: int, keep: int, size: int
-) -> None:
+def test_rank_never_prefers_a_worse_one_of_the_same_label(make_stage: Make, seed: int, keep: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     survivors = np.sort(rng.choice(60, size, replace=False))
     scores = rng.integers(0, 4, size).astype(float)
@@ -128,14 +122,14 @@ def test_rank_never_prefers_a_worse_one_of_the_same_label(
         assert (survivors[rivals[scores[rivals] == scores[outsider]]] < survivors[outsider]).all()
 
 
-def test_label_with_fewer_survivors_keeps_them_all(make_stage: Callable[..., Filter]) -> None:
+def test_label_with_fewer_survivors_keeps_them_all(make_stage: Make) -> None:
     survivors = np.array([0, 2, 4, 6, 8, 9])  # a single positive one, and the worst
     scores = np.array([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
 
     assert make_stage().rank(survivors, scores, 4).tolist() == [0, 1, 2, 5]
 
 
-def test_round_without_new_columns_scores_nothing(make_stage: Callable[..., Filter], make_meter: MakeMeter) -> None:
+def test_round_without_new_columns_scores_nothing(make_stage: Make, make_meter: Make) -> None:
     options = FilteringOptions(rho=2.0, keep=20, initial_score_size=5, max_score_size=5)
     scorer = TableScorer()
 

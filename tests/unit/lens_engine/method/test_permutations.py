@@ -1,15 +1,14 @@
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from lens_engine.config import SelectionConfig
 from lens_engine.method.permutations import draw_permutations, keep_apart, shuffle
 from lens_engine.rows.dealing import deal_rows
-from lens_engine.rows.problem import Problem
 from lens_engine.types import Permutation
 
-MakeConfig = Callable[..., SelectionConfig]
+Make = Callable[..., Any]
 
 
 def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
@@ -23,7 +22,7 @@ def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
 
 
 @pytest.fixture(scope="module")
-def draw(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> Callable[..., list[Permutation]]:
+def draw(make_planted_problem: Make, make_config: Make) -> Callable[..., list[Permutation]]:
     def run(first: int, count: int, **options: object) -> list[Permutation]:
         problem, config = make_planted_problem(), make_config(**options)
         rows = deal_rows(problem, config)
@@ -40,7 +39,7 @@ def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[P
 
 
 def test_unbalanced_permutations_have_any_labels(
-    draw: Callable[..., list[Permutation]], make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+    draw: Callable[..., list[Permutation]], make_planted_problem: Make, make_config: Make
 ) -> None:
     candidates, drawn = deal_rows(make_planted_problem(), make_config()).search, draw(0, 60, balanced=False)
 

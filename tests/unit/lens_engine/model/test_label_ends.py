@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import EndpointError, InvalidVerbalizer
-from lens_engine.model.base import Block, BlockScorer, LabelScorer, Prefix, ScorerIdentity
+from lens_engine.model.base import Block, BlockScorer, LabelScorer, Prefix
 from lens_engine.model.cluster.scorer import ScoringActor, Setup
 from lens_engine.model.labels import build_label_trie, end_label_words, find_begun
 from lens_engine.model.limits import check_floors, check_true_floors, find_floors, mark_floors
@@ -19,6 +19,7 @@ from lens_engine.prompt.template import EndedTask, Task, find_label_end
 from lens_engine.show.sentences import describe_asking
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Example, LabelLogProbs
+from tests.delegating import Delegating
 
 WORDS = {"r": "refund", "s": "refund status", "p": "parcel"}
 PIECES = ["refund", "status", "ly", ".\n", ".", "\n", "s", " ", "e"]
@@ -192,9 +193,7 @@ def test_branches_make_a_chain_each() -> None:
         ([], [], "no label words"),
     ],
 )
-def test_words_that_the_model_cannot_tell_apart_are_refused(
-    spans: list[str], tokens: list[tuple[int, ...]], message: str
-) -> None:
+def test_indistinct_words_are_refused(spans: list[str], tokens: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(InvalidVerbalizer, match=message) as refusal:
         build_label_trie(spans, tokens)
     assert refusal.value.field == "verbalizer"
@@ -240,28 +239,7 @@ PAIRED = Block(tuple(PREFIXES), tuple(QUERIES), is_paired=True)
 CROSSED = Block(tuple(PREFIXES), tuple(QUERIES))
 
 
-class Plain(LabelScorer):
-    """A scorer that knows every prefix with every query alone."""
-
-    def __init__(self) -> None:
-        self.table = TableScorer()
-        self.max_prompt_tokens = self.table.max_prompt_tokens
-
-    @property
-    def identity(self) -> ScorerIdentity:
-        return self.table.identity
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self.table.count_tokens(segments)
-
-    def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        return self.table.encode_label_spans(label_spans)
-
-    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        return self.table.score(prefixes, queries, label_spans)
-
-
-class Workers(BlockScorer, Plain):
+class Workers(BlockScorer, Delegating):
     """Two workers, of which each scores a block."""
 
     num_workers = 2
@@ -271,9 +249,9 @@ class Workers(BlockScorer, Plain):
         for block in blocks:
             waiting.append(block)
             if len(waiting) == self.num_workers:
-                yield self.table.score_block(waiting.popleft(), label_spans)
+                yield self.scorer.score_block(waiting.popleft(), label_spans)
         for block in waiting:
-            yield self.table.score_block(block, label_spans)
+            yield self.scorer.score_block(block, label_spans)
 
 
 def test_paired_block_has_as_many_prefixes_as_queries() -> None:
@@ -286,11 +264,11 @@ def test_paired_block_has_as_many_prefixes_as_queries() -> None:
 
 @pytest.mark.parametrize(
     ("scorer", "calls"),
-    [(TableScorer(), [(1, 3, 2)]), (Plain(), [(1, 1, 2)] * 3), (Workers(), [(1, 3, 2)])],
+    [(TableScorer(), [(1, 3, 2)]), (Delegating(TableScorer()), [(1, 1, 2)] * 3), (Workers(TableScorer()), [(1, 3, 2)])],
     ids=["pairs", "one by one", "workers"],
 )
 def test_each_query_is_scored_after_its_own_prefix(scorer: LabelScorer, calls: list[tuple[int, int, int]]) -> None:
-    table = scorer if isinstance(scorer, TableScorer) else scorer.table  # type: ignore[attr-defined]
+    table = scorer if isinstance(scorer, TableScorer) else scorer.scorer  # type: ignore[attr-defined]
 
     assert np.array_equal(scorer.score_pairs(PREFIXES, QUERIES, SPANS), EXPECTED)
     assert table.calls == calls
@@ -298,7 +276,7 @@ def test_each_query_is_scored_after_its_own_prefix(scorer: LabelScorer, calls: l
 
 
 def test_workers_take_paired_blocks_among_others() -> None:
-    scorer = Workers()
+    scorer = Workers(TableScorer())
 
     scores = list(scorer.score_blocks([PAIRED, CROSSED, PAIRED], SPANS))
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ import pytest
 from lens_engine.model.score_cache import PairCache
 from lens_engine.types import LabelLogProbs
 
-MakeCache = Callable[..., PairCache]
+Make = Callable[..., Any]
+
 ROOT = Path(__file__).parents[5]
 PAGE_BYTES = 4096
 SMALL = 40 * PAGE_BYTES
@@ -65,7 +67,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_cache(path: Path) -> MakeCache:
+def make_cache(path: Path) -> Make:
     return lambda max_bytes=1 << 20: PairCache(path, max_bytes)
 
 
@@ -75,7 +77,7 @@ def query(path: Path, statement: str, *values: bytes) -> list[tuple[object, ...]
         return connection.execute(statement, values).fetchall()
 
 
-def test_block_comes_back_bit_for_bit(make_cache: MakeCache) -> None:
+def test_block_comes_back_bit_for_bit(make_cache: Make) -> None:
     block = np.random.default_rng(0).standard_normal((3, 5, 2)).astype(np.float32)
     block[0, 0] = [-0.0, np.finfo(np.float32).smallest_subnormal]
 
@@ -87,7 +89,7 @@ def test_block_comes_back_bit_for_bit(make_cache: MakeCache) -> None:
     assert make_cache().find(key_of(2)) is None
 
 
-def test_newer_block_replaces_the_older(make_cache: MakeCache) -> None:
+def test_newer_block_replaces_the_older(make_cache: Make) -> None:
     cache = make_cache()
     cache.keep(key_of(1), block_of(5))
     cache.keep(key_of(1), block_of(1))
@@ -95,7 +97,7 @@ def test_newer_block_replaces_the_older(make_cache: MakeCache) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_block_that_is_not_finite_is_not_kept(bad: float, make_cache: MakeCache) -> None:
+def test_block_that_is_not_finite_is_not_kept(bad: float, make_cache: Make) -> None:
     cache, block = make_cache(), block_of(1)
     block[7, 3, 1] = bad
     cache.keep(key_of(1), block)
@@ -103,7 +105,7 @@ def test_block_that_is_not_finite_is_not_kept(bad: float, make_cache: MakeCache)
 
 
 @pytest.mark.parametrize("queries", [1, 10, 30])
-def test_file_stays_within_its_bound_and_keeps_the_newest(queries: int, make_cache: MakeCache, path: Path) -> None:
+def test_file_stays_within_its_bound_and_keeps_the_newest(queries: int, make_cache: Make, path: Path) -> None:
     cache, numbers = make_cache(SMALL), range(400)
     sizes = []
     for number in numbers:
@@ -116,7 +118,7 @@ def test_file_stays_within_its_bound_and_keeps_the_newest(queries: int, make_cac
     assert len(left) * block_of(0, queries).nbytes > SMALL / 3
 
 
-def test_block_too_large_for_the_bound_is_not_kept(make_cache: MakeCache) -> None:
+def test_block_too_large_for_the_bound_is_not_kept(make_cache: Make) -> None:
     cache = make_cache(SMALL)
     cache.keep(key_of(1), block_of(1))
     cache.keep(key_of(2), np.zeros((100, 100, 2), np.float32))
@@ -124,7 +126,7 @@ def test_block_too_large_for_the_bound_is_not_kept(make_cache: MakeCache) -> Non
     assert cache.find(key_of(1)) is not None
 
 
-def test_two_processes_make_and_fill_one_file(path: Path, make_cache: MakeCache) -> None:
+def test_two_processes_make_and_fill_one_file(path: Path, make_cache: Make) -> None:
     writers = [write_in_another_process(path, 4 << 20, first, 150) for first in (0, 1000)]
     for writer in writers:
         _, errors = writer.communicate(timeout=60)
@@ -135,7 +137,7 @@ def test_two_processes_make_and_fill_one_file(path: Path, make_cache: MakeCache)
     assert numbers_in(cache, range(1000, 1150)) == list(range(1000, 1150))
 
 
-def test_killed_writer_leaves_whole_blocks_only(path: Path, make_cache: MakeCache) -> None:
+def test_killed_writer_leaves_whole_blocks_only(path: Path, make_cache: Make) -> None:
     for start in range(0, 3000, 1000):
         writer = write_in_another_process(path, 64 << 20, start, 1_000_000)
         assert writer.stdout is not None
@@ -171,7 +173,7 @@ def another_table(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [garbage, header_only, another_table])
 def test_file_that_is_no_cache_costs_one_warning_and_is_made_anew_in_the_next_run(
-    damage: Callable[[Path], None], make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
+    damage: Callable[[Path], None], make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_cache().keep(key_of(1), block_of(1))
     damage(path)
@@ -190,7 +192,7 @@ def test_file_that_is_no_cache_costs_one_warning_and_is_made_anew_in_the_next_ru
 
 @pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
 def test_truncated_file_gives_no_wrong_block_and_is_replaced(
-    kept: float, make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
+    kept: float, make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(make_cache(), range(100))
     os.truncate(path, int(path.stat().st_size * kept) // PAGE_BYTES * PAGE_BYTES)
@@ -208,7 +210,7 @@ def test_truncated_file_gives_no_wrong_block_and_is_replaced(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_flipped_bits_never_give_a_wrong_number(
-    seed: int, make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
+    seed: int, make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(make_cache(), range(60))
     rng = np.random.default_rng(seed)
@@ -223,7 +225,7 @@ def test_flipped_bits_never_give_a_wrong_number(
     assert len(caplog.records) <= 1
 
 
-def test_block_of_another_key_is_not_given_out(make_cache: MakeCache, path: Path) -> None:
+def test_block_of_another_key_is_not_given_out(make_cache: Make, path: Path) -> None:
     cache = make_cache()
     fill(cache, range(1, 3))
     query(path, "UPDATE blocks SET value = (SELECT value FROM blocks WHERE key = ?)", key_of(1))
@@ -232,9 +234,7 @@ def test_block_of_another_key_is_not_given_out(make_cache: MakeCache, path: Path
 
 
 @pytest.mark.parametrize("place", ["file/pairs.sqlite3", "folder"])
-def test_place_that_cannot_hold_a_file_costs_a_warning(
-    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_place_that_holds_no_file_costs_a_warning(place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "folder").mkdir()
 
@@ -246,9 +246,7 @@ def test_place_that_cannot_hold_a_file_costs_a_warning(
     assert "is not used" in caplog.text
 
 
-def test_disk_that_takes_no_more_costs_a_warning_and_no_block(
-    make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_full_disk_costs_a_warning_and_no_block(make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cache = make_cache()
     fill(cache, range(1))
     query(path, "CREATE TRIGGER full BEFORE INSERT ON blocks BEGIN SELECT RAISE(FAIL, 'planted'); END")

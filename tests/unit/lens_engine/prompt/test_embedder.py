@@ -106,9 +106,7 @@ def test_missing_package_is_named(tmp_path: Path, without: Callable[[str], None]
         open_embedder(str(write_static(tmp_path / "own")))
 
 
-def test_recorded_embedder_is_found_where_it_was_or_by_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_embedder_is_where_it_was_or_by_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_static(tmp_path / "own")
     record = open_embedder(str(folder)).record
     assert open_recorded(record).record == record

@@ -95,9 +95,7 @@ def test_words_that_differ_in_case_and_digits_alone_are_alike() -> None:
 
 @settings(deadline=None)
 @given(st.lists(TEXTS, max_size=12), TEXTS, st.data())
-def test_similarities_of_any_texts_are_those_cosines_the_largest_first(
-    texts: list[str], asked: str, data: st.DataObject
-) -> None:
+def test_similarities_are_those_cosines_largest_first(texts: list[str], asked: str, data: st.DataObject) -> None:
     excluded = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=3) if texts else st.just(set[int]()))
     expected = compute_similarities(texts, asked)
 
@@ -136,9 +134,7 @@ SINGLES = ["lovely weather", "who won yesterday", "cook soup slowly"]
 
 
 @given(st.lists(TEXTS, max_size=25), st.lists(TEXTS, max_size=5), st.integers(1, 30), st.integers(0, 3))
-def test_new_texts_are_proposed_once_and_a_third_at_random(
-    texts: list[str], labelled: list[str], n: int, seed: int
-) -> None:
+def test_texts_are_proposed_once_a_third_at_random(texts: list[str], labelled: list[str], n: int, seed: int) -> None:
     found = choose_texts(texts, labelled, n, seed=seed)
 
     new = {fold_text(text) for text in texts} - {"", *map(fold_text, labelled)}

@@ -69,9 +69,7 @@ def make_prompt(task: Task, form: PromptForm, rows: list[tuple[str, str]]) -> An
     rows=st.lists(st.tuples(TEXTS, st.sampled_from(PLAIN.labels)), min_size=2, max_size=8),
     texts=st.lists(TEXTS, min_size=1, max_size=3, unique=True),
 )
-def test_rendered_prompt_is_what_the_classifier_asks(
-    name: str, form: str, rows: list[tuple[str, str]], texts: list[str]
-) -> None:
+def test_rendered_prompt_is_what_is_asked(name: str, form: str, rows: list[tuple[str, str]], texts: list[str]) -> None:
     task = TASKS.get(name, INSTRUCTED)
     renderer, classifier = make_prompt(task, FORMS[form], rows)
     scorer = Recorder(takes_turns=name in ("words", "letters"))

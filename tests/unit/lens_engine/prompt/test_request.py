@@ -113,9 +113,7 @@ def test_request_says_what_was_taken_by_default() -> None:
         ((None,), "Topic"),
     ],
 )
-def test_default_template_has_the_name_of_the_column_that_says_what_the_labels_are(
-    columns: Sequence[str | None], word: str
-) -> None:
+def test_default_template_has_the_name_of_the_column_of_labels(columns: Sequence[str | None], word: str) -> None:
     for column in columns:
         task = TaskRequest().complete(examples_of("a", "b"), label_column=column).task
         assert task.template.pattern == f"{{text}} {word}: {{label}}."

@@ -1,9 +1,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset, PromptTooLong
 from lens_engine.prompt.template import Task
 from lens_engine.rows.context import fit_to_context
@@ -12,7 +12,8 @@ from lens_engine.rows.problem import Problem
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 
-MakeConfig = Callable[..., SelectionConfig]
+Make = Callable[..., Any]
+
 SPECIAL = 4  # room kept for what a tokenizer puts before a text
 PLAIN_DEMONSTRATION, SPAN = 5, 1  # "text 7 It was POSITIVE." in words
 
@@ -35,7 +36,7 @@ def make_problem(task: Task, make_examples: Callable[..., list[Example]]) -> Cal
 
 
 @pytest.fixture(scope="module")
-def fit(make_config: MakeConfig) -> Callable[..., DealtRows]:
+def fit(make_config: Make) -> Callable[..., DealtRows]:
     def run(problem: Problem, max_prompt_tokens: int) -> DealtRows:
         return fit_to_context(deal_rows(problem, make_config()), TableScorer(max_prompt_tokens=max_prompt_tokens))
 
@@ -47,11 +48,7 @@ JUST_ENOUGH = 5 * PLAIN_DEMONSTRATION + SPAN + SPECIAL
 
 @pytest.mark.parametrize(("long_rows", "room"), [([], JUST_ENOUGH), (range(240), 100_000)], ids=["fit", "all long"])
 def test_rows_that_fit_and_texts_that_are_all_long_are_left_alone(
-    long_rows: Sequence[int],
-    room: int,
-    make_problem: Callable[..., Problem],
-    fit: Callable[..., DealtRows],
-    make_config: MakeConfig,
+    long_rows: Sequence[int], room: int, make_problem: Make, fit: Make, make_config: Make
 ) -> None:
     problem = make_problem(long_rows, num_words=900)
 
@@ -59,7 +56,7 @@ def test_rows_that_fit_and_texts_that_are_all_long_are_left_alone(
 
 
 def test_trimming_keeps_every_row_and_its_beginning(
-    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], make_config: MakeConfig, task: Task
+    make_problem: Make, fit: Make, make_config: Make, task: Task
 ) -> None:
     plain = deal_rows(make_problem(), make_config())
     long_rows = sorted(part[0].row for part in parts_of(plain))
@@ -80,9 +77,7 @@ def test_trimming_keeps_every_row_and_its_beginning(
 
 
 @pytest.mark.parametrize("max_prompt_tokens", [30, 45, 60])
-def test_every_prompt_fits_afterwards(
-    max_prompt_tokens: int, make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], task: Task
-) -> None:
+def test_every_prompt_fits_afterwards(max_prompt_tokens: int, make_problem: Make, fit: Make, task: Task) -> None:
     problem = make_problem(range(0, 240, 17))
 
     fitted = fit(problem, max_prompt_tokens)
@@ -92,16 +87,14 @@ def test_every_prompt_fits_afterwards(
     assert sum(lengths[-4:]) + max(queries) + SPAN <= max_prompt_tokens
 
 
-def test_template_that_leaves_no_room_is_refused(
-    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
-) -> None:
+def test_template_that_leaves_no_room_is_refused(make_problem: Make, fit: Make) -> None:
     with pytest.raises(PromptTooLong, match="even without its text") as refusal:
         fit(make_problem(), 15)
     assert refusal.value.field == "template"
 
 
 def test_text_far_longer_than_the_rest_does_not_hold_a_run_though_it_fits(
-    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], make_config: MakeConfig, task: Task
+    make_problem: Make, fit: Make, make_config: Make, task: Task
 ) -> None:
     long_rows = [part[0].row for part in parts_of(deal_rows(make_problem(), make_config()))]
 
@@ -113,7 +106,7 @@ def test_text_far_longer_than_the_rest_does_not_hold_a_run_though_it_fits(
 
 @pytest.mark.parametrize("words", [["a"], ["lengthy-word" * 40], ["a", "lengthy-word" * 40]])
 def test_cut_text_is_as_long_as_it_may_be_however_long_its_words_are(
-    words: list[str], make_problem: Callable[..., Problem], fit: Callable[..., DealtRows], task: Task
+    words: list[str], make_problem: Make, fit: Make, task: Task
 ) -> None:
     problem = make_problem([7])
     examples = list(problem.examples)
@@ -126,9 +119,7 @@ def test_cut_text_is_as_long_as_it_may_be_however_long_its_words_are(
     assert examples[7].text.startswith(cut.text)
 
 
-def test_texts_that_are_equal_after_the_cut_stay_once(
-    make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
-) -> None:
+def test_texts_that_are_equal_after_the_cut_stay_once(make_problem: Make, fit: Make) -> None:
     problem = make_problem()
     examples = [
         replace(one, text="word " * 300 + str(one.row)) if one.row % 12 == 0 else one for one in problem.examples
@@ -142,9 +133,7 @@ def test_texts_that_are_equal_after_the_cut_stay_once(
 
 
 @pytest.mark.parametrize("alike", [2, 1], ids=["those of a label", "all"])
-def test_texts_of_which_too_few_differ_after_the_cut_are_refused(
-    alike: int, make_problem: Callable[..., Problem], fit: Callable[..., DealtRows]
-) -> None:
+def test_texts_of_which_too_few_differ_after_the_cut_are_refused(alike: int, make_problem: Make, fit: Make) -> None:
     problem = make_problem()
     examples = [replace(one, text="word " * 300 + str(one.row)) for one in problem.examples if one.row % alike == 0]
     examples += [one for one in problem.examples if one.row % alike]

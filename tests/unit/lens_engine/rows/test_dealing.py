@@ -2,12 +2,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import floor
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
 from lens_engine.presets import resolve_config
 from lens_engine.prompt.template import Task, Template
@@ -17,9 +17,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas
 from lens_engine.types import Example
 
-MakeExamples = Callable[..., list[Example]]
-MakeConfig = Callable[..., SelectionConfig]
-MakeTask = Callable[..., Task]
+Make = Callable[..., Any]
 
 
 def count(examples: Sequence[Example]) -> Counter[str]:
@@ -43,9 +41,9 @@ def parts_of(rows: DealtRows) -> dict[str, tuple[Example, ...]]:
     limits=st.fixed_dictionaries({"search": st.integers(0, 200), "judging": st.integers(10, 200)}),
 )
 def test_every_usable_row_of_any_dataset_does_one_thing(
-    make_task: MakeTask,
-    make_examples: MakeExamples,
-    make_config: MakeConfig,
+    make_task: Make,
+    make_examples: Make,
+    make_config: Make,
     counts: list[int],
     repeated: int,
     conflicting: int,
@@ -81,7 +79,7 @@ def test_every_usable_row_of_any_dataset_does_one_thing(
 
 @pytest.mark.parametrize("balanced", [False, True])
 def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion(
-    balanced: bool, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+    balanced: bool, task: Task, make_examples: Make, make_config: Make
 ) -> None:
     problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
 
@@ -94,15 +92,13 @@ def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion
 
 
 @pytest.mark.parametrize(("number", "sizes"), [(149, (0, 149, 0)), (150, (75, 75, 0)), (900, (400, 200, 300))])
-def test_sizes_by_the_number_of_rows(
-    number: int, sizes: tuple[int, ...], make_planted_problem: Callable[..., Problem]
-) -> None:
+def test_sizes_by_the_number_of_rows(number: int, sizes: tuple[int, ...], make_planted_problem: Make) -> None:
     rows = deal_rows(make_planted_problem(number), resolve_config())
 
     assert (len(rows.search), len(rows.judging), len(rows.rest)) == sizes
 
 
-def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: MakeConfig) -> None:
+def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: Make) -> None:
     first, again, other = (deal_rows(problem, make_config(seed=seed)) for seed in (1, 1, 2))
 
     assert first == again
@@ -114,7 +110,7 @@ def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: Make
     ("counts", "usable"), [({"negative": 4, "positive": 5}, 9), ({"negative": 2, "positive": 2}, 4)]
 )
 def test_fewer_than_ten_rows_are_refused_with_both_numbers(
-    counts: dict[str, int], usable: int, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+    counts: dict[str, int], usable: int, task: Task, make_examples: Make, make_config: Make
 ) -> None:
     with pytest.raises(InvalidDataset, match=rf"^the dataset has {usable} usable rows; the least is 10, two of each"):
         deal_rows(Problem(task, make_examples(counts)), make_config())
@@ -123,7 +119,7 @@ def test_fewer_than_ten_rows_are_refused_with_both_numbers(
     assert enough.warnings == ("10 labelled rows are few: what to expect of new texts is known roughly",)
 
 
-def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+def test_duplicate_keeps_its_first_row(task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 120, "positive": 120})
     again = replace(examples[0], row=500, line=502, text=f"  {examples[0].text}\n")
     composed, decomposed = Example(501, "caf\u00e9", "positive"), Example(502, "cafe\u0301", "positive", 504)
@@ -139,7 +135,7 @@ def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, 
 
 @pytest.mark.parametrize(("most", "expected"), [(60, {"negative": 45, "positive": 15}), (None, None)])
 def test_many_test_rows_are_sampled_in_proportion(
-    most: int | None, expected: dict[str, int] | None, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+    most: int | None, expected: dict[str, int] | None, task: Task, make_examples: Make, make_config: Make
 ) -> None:
     test = make_examples({"negative": 300, "positive": 100}, stem="test")
     problem = Problem(task, make_examples({"negative": 60, "positive": 60}), test)
@@ -147,9 +143,7 @@ def test_many_test_rows_are_sampled_in_proportion(
     assert count(deal_rows(problem, make_config(rows={"test": most})).test) == (expected or count(test))
 
 
-def test_leaked_and_torn_rows_are_dropped_and_said(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_leaked_and_torn_rows_are_dropped_and_said(task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 60, "positive": 60})
     torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative")]
     test = [*make_examples({"negative": 20, "positive": 20}, stem="test"), replace(examples[7], row=900), *torn]
@@ -164,9 +158,7 @@ def test_leaked_and_torn_rows_are_dropped_and_said(
 
 
 @pytest.mark.parametrize("more", [0, 5])
-def test_test_rows_that_have_the_whole_dataset_are_said_to_be_that(
-    more: int, task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_test_rows_that_are_the_dataset_are_said(more: int, task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 60, "positive": 60})
     test = [*reversed(examples), *make_examples({"negative": more, "positive": more}, stem="test")]
 
@@ -177,9 +169,7 @@ def test_test_rows_that_have_the_whole_dataset_are_said_to_be_that(
     assert "then every row is judged by cross-validation" in str(caught.value)
 
 
-def test_lines_of_rows_change_neither_the_parts_nor_the_warnings_of_the_result(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_lines_of_rows_change_neither_parts_nor_warnings(task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 120, "positive": 120})
     torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative"), Example(502, "torn", "positive")]
     plain = [*examples, *torn]
@@ -192,9 +182,7 @@ def test_lines_of_rows_change_neither_the_parts_nor_the_warnings_of_the_result(
     assert other.notes == ("1 text of the dataset rows has more than one label and was set aside (line 502)",)
 
 
-def test_labels_without_a_demonstration_are_warned_of(
-    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_labels_without_a_demonstration_are_warned_of(make_task: Make, make_examples: Make, make_config: Make) -> None:
     problem = Problem(make_task(*"abcdefg"), make_examples(dict.fromkeys("abcdefg", 40)))
 
     rows = deal_rows(problem, make_config(num_demonstrations=5))
@@ -202,9 +190,7 @@ def test_labels_without_a_demonstration_are_warned_of(
     assert rows.warnings == ("a set of 5 demonstrations shows only some of the 7 labels",)
 
 
-def test_rows_far_longer_than_the_rest_are_said_with_their_share_of_the_cost(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_rows_far_longer_than_others_are_said_with_costs(task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 60, "positive": 60})
     assert deal_rows(Problem(task, examples), make_config()).warnings == ()
     for row in (7, 11):

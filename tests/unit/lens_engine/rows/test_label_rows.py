@@ -23,7 +23,7 @@ MORE = [Example(500 + row, "the same", "b") for row in range(3)]
 
 
 @pytest.fixture(scope="module")
-def deal(make_task: Callable[..., Task], make_examples: Make, make_config: Callable[..., SelectionConfig]) -> Make:
+def deal(make_task: Make, make_examples: Make, make_config: Callable[..., SelectionConfig]) -> Make:
     """Deal rows of these labels; `labels` are those that have a label word."""
 
     def run(
@@ -59,9 +59,7 @@ def deal(make_task: Callable[..., Task], make_examples: Make, make_config: Calla
         ),
     ],
 )
-def test_label_is_refused_by_its_name_and_number(
-    given: dict[str, Any], error: type[InvalidInput], message: str, deal: Make
-) -> None:
+def test_label_is_refused_by_name(given: dict[str, Any], error: type[InvalidInput], message: str, deal: Make) -> None:
     with pytest.raises(error, match=message) as refusal:
         deal(**given)
     assert refusal.value.field in {"dataset.label", "verbalizer.c"}
@@ -98,12 +96,11 @@ def test_text_that_also_has_a_rare_label_is_set_aside(deal: Make) -> None:
     assert rows.conflicting_texts == 1
 
 
-MakeConfig = Callable[..., SelectionConfig]
 LABELS = ("café", "delivery")
 
 
 @pytest.fixture(scope="module")
-def desk(make_task: Callable[..., Task]) -> Task:
+def desk(make_task: Make) -> Task:
     return make_task(*LABELS)
 
 
@@ -120,7 +117,7 @@ def count_used(rows: DealtRows) -> Counter[str]:
 @pytest.mark.parametrize(
     "spelling", ["Café", "café ", "\u00a0café", "cafe\u0301", " CAFE\u0301\t"], ids=lambda one: ascii(one)
 )
-def test_spelling_is_read_as_the_label_of_the_verbalizer(desk: Task, make_config: MakeConfig, spelling: str) -> None:
+def test_spelling_is_read_as_the_label_of_the_verbalizer(desk: Task, make_config: Make, spelling: str) -> None:
     rows = deal_rows(Problem(desk, make_rows(dict.fromkeys(range(0, 240, 4), spelling))), make_config())
 
     plain = deal_rows(Problem(desk, make_rows({})), make_config())
@@ -128,7 +125,7 @@ def test_spelling_is_read_as_the_label_of_the_verbalizer(desk: Task, make_config
     assert replace(rows, warnings=(), notes=()) == replace(plain, warnings=(), notes=())
 
 
-def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, make_config: MakeConfig) -> None:
+def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, make_config: Make) -> None:
     odd = dict.fromkeys(range(0, 20, 2), "Café") | dict.fromkeys((40, 42), "café ") | {3: "Delivery"}
 
     rows = deal_rows(Problem(desk, make_rows(odd), make_rows({1: "DELIVERY"}, "test")), make_config())
@@ -141,7 +138,7 @@ def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, m
     )
 
 
-def test_spellings_are_kept_apart_where_the_option_says_so(make_config: MakeConfig) -> None:
+def test_spellings_are_kept_apart_where_the_option_says_so(make_config: Make) -> None:
     task = Task(Template("{text} {label}"), Verbalizer({"café": "Place", "Café": "Bar", "delivery": "Parcel"}))
     problem = Problem(task, make_rows(dict.fromkeys(range(0, 240, 4), "Café")))
 
@@ -159,9 +156,7 @@ def test_spellings_are_kept_apart_where_the_option_says_so(make_config: MakeConf
         (" \t", "no label (the first: line 6); give each row a label, or leave the row out"),
     ],
 )
-def test_label_without_a_word_is_refused_with_its_rows(
-    desk: Task, make_config: MakeConfig, label: str, message: str
-) -> None:
+def test_label_without_word_is_refused_with_rows(desk: Task, make_config: Make, label: str, message: str) -> None:
     with pytest.raises(InvalidDataset) as refusal:
         deal_rows(Problem(desk, make_rows({4: label, 8: label})), make_config())
 
@@ -169,7 +164,7 @@ def test_label_without_a_word_is_refused_with_its_rows(
     assert (refusal.value.field, refusal.value.row) == ("dataset.label", 4)
 
 
-def test_unknown_labels_of_both_uploads_are_in_one_refusal(desk: Task, make_config: MakeConfig) -> None:
+def test_unknown_labels_of_both_uploads_are_in_one_refusal(desk: Task, make_config: Make) -> None:
     problem = Problem(desk, make_rows({4: "tea", 5: "x"}), make_rows({7: "tea"}, "test"))
 
     with pytest.raises(InvalidDataset) as refusal:
@@ -180,7 +175,7 @@ def test_unknown_labels_of_both_uploads_are_in_one_refusal(desk: Task, make_conf
     assert "1 test row has the label 'tea' (line 9), which has no label word; add the label" in found[2].detail
 
 
-def test_label_of_test_rows_alone_is_left_out_or_given_rows(desk: Task, make_config: MakeConfig) -> None:
+def test_label_of_test_rows_alone_is_left_out_or_given_rows(desk: Task, make_config: Make) -> None:
     with pytest.raises(InvalidDataset) as refusal:
         deal_rows(Problem(desk, make_rows({}), make_rows({7: "tea", 8: "tea"}, "test")), make_config())
     assert str(refusal.value) == (
@@ -216,9 +211,7 @@ def similarity(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize(("bound", "value"), [("_MOST_CHARACTERS", 2_000), ("_MOST_COMPARISONS", 10_000)])
-def test_of_too_many_texts_or_characters_a_sample_is_compared(
-    bound: str, value: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_much_a_sample_is_compared(bound: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = make_similar(400)
     monkeypatch.setattr(cleaning, bound, value)
 
@@ -239,9 +232,7 @@ def test_of_too_many_texts_or_characters_a_sample_is_compared(
         (LONG, LONG[:400] + "another end " * 60, 0),
     ],
 )
-def test_case_and_spaces_make_no_difference_and_long_texts_are_compared_in_full(
-    one: str, other: str, is_near: int
-) -> None:
+def test_case_and_spaces_are_no_difference_and_long_texts_are_compared(one: str, other: str, is_near: int) -> None:
     assert count_near(make_examples((one, "a")), make_examples((other, "b"))) == is_near
 
 

@@ -72,9 +72,7 @@ def finish(prepared: PreparedRun) -> tuple[Judge, list[Judging]]:
     ("count", "search"),
     [(20, {}), (60, {"forms": FORMS}), (60, {"forms": ("nearest",)}), (240, {"forms": FORMS, "sets": 40})],
 )
-def test_judging_costs_at_most_its_price_and_keeps_what_is_compared(
-    count: int, search: dict[str, Any], prepare: Any
-) -> None:
+def test_judging_keeps_to_its_price_and_to_what_is_compared(count: int, search: dict[str, Any], prepare: Any) -> None:
     prepared = prepare(count, **search)
 
     judge, saved = finish(prepared)

@@ -1,5 +1,3 @@
-"""The prompts that are compared."""
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -58,9 +56,7 @@ def check(setup: Setup, proposals: tuple[Proposal, ...]) -> None:
         ({"a": 200, "b": 40}, {"random": 4, "lens": 2}),
     ],
 )
-def test_sets_are_balanced_search_rows_and_leave_half_of_each_label(
-    counts: dict[str, int], sets: dict[str, int], set_up: Make
-) -> None:
+def test_sets_are_balanced_and_leave_half_the_rows(counts: dict[str, int], sets: dict[str, int], set_up: Make) -> None:
     setup, meter = set_up(counts)
     by_label = {label: [at for at, one in enumerate(setup.rows.search) if one.label == label] for label in counts}
     finalists = tuple((*by_label["a"][at : at + 2], *by_label["b"][at : at + 2]) for at in (0, 2))
@@ -112,9 +108,7 @@ def test_wordings_are_tried_in_turn(set_up: Make) -> None:
         ({"a": 300, "b": 30}, 2048, [32, 64]),
     ],
 )
-def test_large_sets_are_tried_where_rows_and_context_hold_them(
-    counts: dict[str, int], context: int, sizes: list[int], set_up: Make
-) -> None:
+def test_large_sets_are_tried_if_they_fit(counts: dict[str, int], context: int, sizes: list[int], set_up: Make) -> None:
     setup, meter = set_up(counts, context=context, rows={"search": 60, "judging": 150})
 
     proposals = propose(setup, Findings(), meter)

@@ -11,7 +11,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.show.report import ResultView, write_html
 from lens_engine.show.sentences import describe_retrieval
 from tests.formed import take_form
-from tests.unit.lens_cli.results import CLASSIFIER, make_result
+from tests.unit.lens_cli.results import CLASSIFIER, make_result, printed_on
 
 NEAREST = "For each text the prompt shows the 2 most similar of 24 rows, nearest last."
 BOTH = "The prompt shows the support examples, then for each text the 2 most similar of 24 rows, nearest last."
@@ -21,10 +21,9 @@ def show_everywhere(result: SelectionResult) -> dict[str, str]:
     """The result as each reader gets it, with single spaces."""
     console = Console(file=StringIO(), width=200)
     show_result(result, console)
-    assert isinstance(console.file, StringIO)
     view = ResultView(result)
     shown = {
-        "command": console.file.getvalue(),
+        "command": printed_on(console),
         "summary": result.summary(),
         "notebook": result._repr_html_() or "",
         "report": write_html(view),

@@ -82,9 +82,7 @@ def test_words_at_the_level_of_guessing_do_not_tell_what_a_model_does() -> None:
         (0.97, 0.98, 120, "a run tells."),
     ],
 )
-def test_advice_depends_on_the_largest_class_and_on_the_number_of_rows(
-    accuracy: float, share: float, number: int, advice: str
-) -> None:
+def test_advice_depends_on_largest_class_and_rows(accuracy: float, share: float, number: int, advice: str) -> None:
     found = advise_by_words(WordsEstimate(accuracy, number, number, share))
     assert found.endswith(advice)
     assert f"of all labelled rows (always the most frequent label: {show_share(share, 100)})" in found

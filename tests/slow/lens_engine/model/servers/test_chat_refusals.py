@@ -1,6 +1,7 @@
 """Chat APIs that refuse a form of asking, or some texts for their content, over real HTTP."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from lens_engine.files import TextRow
 from lens_engine.metering.progress import SilentListener
 from lens_engine.model.limits import REFUSED, find_rows
 from lens_engine.model.servers.address import AnswerKind, Endpoint
-from lens_engine.model.servers.scorer import open_endpoint
+from lens_engine.model.servers.scorer import EndpointScorer, open_endpoint
 from lens_engine.result.selection_result import classifier_of_prompt
 from lens_engine.rows.problem import Problem
 from lens_engine.run.state import MemoryCheckpointStore
@@ -28,6 +29,11 @@ from tests.slow.lens_engine.model.servers.test_chat_server import TASK, TEXTS, a
 CONFIG = SelectionConfig.model_validate(
     {"num_demonstrations": 2, "rows": {"search": 0, "judging": 40}, "search": {"sets": 4, "forms": ["fixed"]}}
 )
+
+
+def opening(double: ChatDouble, answers: AnswerKind = "probabilities") -> closing[EndpointScorer]:
+    endpoint = Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers=answers)
+    return closing(open_endpoint(endpoint, answer_bytes=1 << 26))
 
 
 def say(status: int, message: str, **more: str) -> JSONResponse:
@@ -91,13 +97,8 @@ class Filter:
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 def test_refused_text_has_no_answer_and_is_not_asked_again(refusal: Callable[[], Response], answers: Any) -> None:
     def ask() -> Any:
-        scorer = open_endpoint(
-            Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers=answers), answer_bytes=1 << 26
-        )
-        try:
+        with opening(double, answers) as scorer:
             return score(scorer, fit(scorer))
-        finally:
-            scorer.close()
 
     with serving(ChatDouble()) as double:
         double.refuse = first = Filter("message 3", refusal)
@@ -127,11 +128,8 @@ def make_problem() -> Problem:
 
 
 def select(double: ChatDouble, answers: AnswerKind = "probabilities", **given: Any) -> SelectionResult:
-    scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL, answers=answers), answer_bytes=1 << 26)
-    try:
+    with opening(double, answers) as scorer:
         return select_support_examples(make_problem(), scorer, CONFIG, progress=False, **given)
-    finally:
-        scorer.close()
 
 
 class Stop(SilentListener):
@@ -176,10 +174,9 @@ def test_run_counts_refused_requests_as_wrong_and_says_how_many() -> None:
         for given in filter(None, answers.support_examples):  # as the model answers, and after label biases
             assert all(given[place] != answers.gold[place] for place in refused)
 
-        scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL), answer_bytes=None)
         rows = [TextRow(f"text {row} on billing") for row in (12, 16)]
-        good, bad = predictions = predict_rows(classifier_of_prompt(result), rows, scorer)
-        scorer.close()
+        with opening(double) as scorer:
+            good, bad = predictions = predict_rows(classifier_of_prompt(result), rows, scorer)
         assert (good.label, bad.label, bad.error) == ("billing", None, NO_ANSWER)
         judged = Answers(TASK.labels, [Example(row, "x", "billing") for row in (12, 16)])
         judged.extend(predictions)

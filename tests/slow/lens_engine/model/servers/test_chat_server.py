@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,9 @@ EXAMPLES = [Example(number, text, WORDS[number % 4].lower()) for number, text in
 def asking(double: ChatDouble, **given: Any) -> Iterator[EndpointScorer]:
     """A scorer of a served double."""
     with serving(double):
-        scorer = open_endpoint(Endpoint("openai-chat", f"{double.url}/v1", MODEL, **given), answer_bytes=None)
-        try:
+        endpoint = Endpoint("openai-chat", f"{double.url}/v1", MODEL, **given)
+        with closing(open_endpoint(endpoint, answer_bytes=None)) as scorer:
             yield scorer
-        finally:
-            scorer.close()
 
 
 def fit(scorer: EndpointScorer, task: Task = TASK) -> ChatTask:

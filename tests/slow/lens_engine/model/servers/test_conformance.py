@@ -12,9 +12,10 @@ from tests.endpoints.double import Double, HashBehind
 from tests.unit.lens_engine.model.servers.conftest import Connect
 
 Answer = dict[str, Any]
+Fault = Callable[[Answer], Answer]
 
 
-def on_values(change: Callable[[str, float], float | None]) -> Callable[[Answer], Answer]:
+def on_values(change: Callable[[str, float], float | None]) -> Fault:
     """A fault that changes each value, or drops it."""
 
     def fault(answer: Answer) -> Answer:
@@ -52,9 +53,7 @@ def on_values(change: Callable[[str, float], float | None]) -> Callable[[Answer]
         ),
     ],
 )
-def test_server_with_a_fault_is_refused(
-    connect: Connect, double: Double, fault: Callable[[Answer], Answer], message: str
-) -> None:
+def test_server_with_a_fault_is_refused(connect: Connect, double: Double, fault: Fault, message: str) -> None:
     double.fault = fault
     with pytest.raises(EndpointError, match=message) as caught:
         connect()

@@ -6,7 +6,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -44,12 +44,9 @@ def asking(say: Say) -> Iterator[Transport]:
             threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
     threading.Thread(target=serve, daemon=True).start()
-    asked = Transport(Endpoint("vllm", f"http://127.0.0.1:{listener.getsockname()[1]}", "m"), Spending(None))
-    try:
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listener, closing(Transport(Endpoint("vllm", url, "m"), Spending(None))) as asked:
         yield asked
-    finally:
-        asked.close()
-        listener.close()
 
 
 def saying(body: bytes, status: str = "200 OK", **headers: str) -> Say:
@@ -106,9 +103,7 @@ def test_packed_answer_within_the_bound_is_read() -> None:
     [(b"?", "br"), (gzip.compress(b"busy"), "gzip"), (b"x" * 9 * MIB, "identity")],
     ids=["br", "gzip", "identity"],  # bytes of gzip have the time: processes would name the test otherwise
 )
-def test_server_that_is_away_is_asked_again_however_it_says_so(
-    body: bytes, packing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_that_is_away_is_asked_again(body: bytes, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_ATTEMPTS", 2)
     away = saying(body, status="503 Service Unavailable", Content_Encoding=packing)
     with asking(away) as asked, pytest.raises(EndpointAway, match="status 503, after 2 attempts"):
@@ -147,12 +142,10 @@ def test_what_a_server_says_is_apart_from_the_sentence(monkeypatch: pytest.Monke
     said = b"bad key sk-abc***jkl, Bearer xyz, at db.internal:5432"
     head = f"HTTP/1.1 401 No\r\nContent-Length: {len(said)}\r\nConnection: close\r\n\r\n".encode()
     with asking(lambda connection: connection.sendall(head + said)) as other:
-        asked = Transport(Endpoint("vllm", other._url, "m", key_variable="MY_KEY"), Spending(None), "the server of 'm'")
-        try:
-            with pytest.raises(EndpointError) as caught:
-                ask(asked)
-        finally:
-            asked.close()
+        endpoint = Endpoint("vllm", other._url, "m", key_variable="MY_KEY")
+        told = closing(Transport(endpoint, Spending(None), "the server of 'm'"))
+        with told as asked, pytest.raises(EndpointError) as caught:
+            ask(asked)
     assert caught.value.said == "bad key [key], Bearer [key] at db.internal:5432"
     assert caught.value.sentence == (
         "the server of 'm' refuses /x with status 401; the key is missing or wrong; name the environment variable that "

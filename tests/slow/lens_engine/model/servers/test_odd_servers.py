@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,11 @@ def test_answer_that_is_lost_on_the_way_is_paid(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(transport, "_ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(transport, "_ATTEMPTS", 1)
     spending = Spending(TokenPrices(input=1.0, output=0.0))
-    asked = Transport(Endpoint("vllm", double.url, MODEL), spending)
     double.seconds = 1.0
     body = {"model": MODEL, "prompt": [[1, 2]], "logprob_token_ids": [3]}
-    try:
-        with pytest.raises(EndpointAway, match="TimeoutError"):
-            asked.wait(asked.start(asked.post("/v1/completions", body, tokens=1_000_000)))
-    finally:
-        asked.close()
+    late = pytest.raises(EndpointAway, match="TimeoutError")
+    with closing(Transport(Endpoint("vllm", double.url, MODEL), spending)) as asked, late:
+        asked.wait(asked.start(asked.post("/v1/completions", body, tokens=1_000_000)))
     assert spending.usd == 1.0
 
 
@@ -166,9 +164,7 @@ STRANGE: list[tuple[EndpointKind, str, tuple[Any, ...], dict[str, Any]]] = [
     ("kind", "path", "answer", "given"),
     [(kind, path, answer, given) for kind, path, answers, given in STRANGE for answer in answers],
 )
-def test_answer_of_another_form_is_refused(
-    kind: EndpointKind, path: str, answer: Any, given: dict[str, Any], tmp_path: Path
-) -> None:
+def test_odd_form_is_refused(kind: EndpointKind, path: str, answer: Any, given: dict[str, Any], tmp_path: Path) -> None:
     inner: Served = ChatDouble() if kind == "openai-chat" else Double(HashBehind())
     with serving(Strange(inner, path, answer)) as double:
         url = f"{double.url}/v1" if kind == "openai-chat" else double.url

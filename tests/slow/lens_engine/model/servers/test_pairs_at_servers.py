@@ -33,9 +33,7 @@ PRICES = TokenPrices(input=2.0, output=8.0)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llama-cpp"])
-def test_each_prompt_is_asked_once_and_its_answer_is_right(
-    kind: EndpointKind, connect: Connect, double: Double
-) -> None:
+def test_each_prompt_is_asked_once_and_answered_right(kind: EndpointKind, connect: Connect, double: Double) -> None:
     scorer = connect(kind=kind)
     double.prompts.clear()
 
@@ -49,9 +47,7 @@ def test_each_prompt_is_asked_once_and_its_answer_is_right(
 
 
 @pytest.mark.parametrize("asks_pairs_first", [False, True])
-def test_answers_of_pairs_and_of_blocks_are_the_same_on_disk(
-    asks_pairs_first: bool, connect: Connect, double: Double
-) -> None:
+def test_answers_of_pairs_and_blocks_are_one_on_disk(asks_pairs_first: bool, connect: Connect, double: Double) -> None:
     paired = Block(tuple(PREFIXES[:3]), tuple(QUERIES[:3]), is_paired=True)
     crossed = Block(tuple(PREFIXES[:3]), tuple(QUERIES[:3]))
     scorer = connect()

@@ -80,9 +80,7 @@ def test_result_says_what_the_server_counted(connect: Connect, double: Double) -
     assert f"of {tokens:,} tokens for" in result.summary()
 
 
-def test_run_ends_before_the_limit_with_its_best_and_pays_for_no_answer_twice(
-    connect: Connect, double: Double, whole: SelectionResult
-) -> None:
+def test_run_ends_at_a_limit_and_pays_nothing_twice(connect: Connect, double: Double, whole: SelectionResult) -> None:
     double.prompts.clear()
     limit = usd_of(whole) * 0.6
     first = select(connect(prices=PRICES), limit)

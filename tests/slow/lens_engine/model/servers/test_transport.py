@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lens_engine.model.servers.transport import Transport
 from lens_engine.model.spending import Paid, Spending, TokenPrices
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
 from tests.ports import reserve_port
+from tests.slow.lens_engine.model.servers.test_hostile_servers import ask, asking, saying
 from tests.unit.lens_engine.model.servers.conftest import Connect
 
 QUERIES = [f"Text {number}. It was" for number in range(48)]
@@ -60,9 +62,7 @@ def test_passing_refusal_is_tried_again(connect: Connect, double: Double) -> Non
         (429, "insufficient_quota", "quota"),
     ],
 )
-def test_lasting_refusal_ends_the_run_at_once(
-    connect: Connect, double: Double, status: int, code: str, remedy: str
-) -> None:
+def test_lasting_refusal_ends_the_run(connect: Connect, double: Double, status: int, code: str, remedy: str) -> None:
     scorer = connect()
     asked = double.num_completions
     double.refuse = refuse_some(lambda _: True, told(status, code))
@@ -121,43 +121,29 @@ def test_server_that_is_away_for_seconds_is_waited_for(connect: Connect) -> None
 @pytest.mark.usefixtures("hasty")
 def test_connection_that_is_reset_is_tried_again() -> None:
     """The first connections are closed after the request was read."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    closed: list[bytes] = []
+    closed: list[socket.socket] = []
 
-    def serve() -> None:
-        for number in range(3):
-            connection, _ = listener.accept()
-            asked = connection.recv(65536)
-            if number < 2:
-                closed.append(asked)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-            else:
-                connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{"a": 1} ')
-            connection.close()
+    def say(connection: socket.socket) -> None:
+        if len(closed) == 2:
+            saying(b'{"a": 1}')(connection)
+            return
+        closed.append(connection)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        connection.close()
 
-    threading.Thread(target=serve, daemon=True).start()
-    endpoint = Endpoint("vllm", f"http://127.0.0.1:{listener.getsockname()[1]}", "m")
-    spending = Spending(None)
-    asked = Transport(endpoint, spending)
-    try:
-        assert asked.wait(asked.start(asked.post("/x", {}, tokens=1))) == {"a": 1}
-    finally:
-        asked.close()
-        listener.close()
+    with asking(say) as asked:
+        assert ask(asked) == {"a": 1}
     assert len(closed) == 2
-    assert spending.requests == 3  # those whose answer was lost may be paid
+    assert asked._spending.requests == 3  # those whose answer was lost may be paid
 
 
 @pytest.mark.usefixtures("hasty")
 def test_request_that_reaches_no_server_costs_nothing() -> None:
     spending = Spending(TokenPrices(input=1.0, output=1.0))
     url = f"http://127.0.0.1:{reserve_port()}"
-    asked = Transport(Endpoint("vllm", url, "m"), spending)
-    try:
-        with pytest.raises(EndpointAway, match=f"{url} does not answer: ConnectError, after 8 attempts"):
-            asked.wait(asked.start(asked.post("/x", {}, tokens=1)))
-    finally:
-        asked.close()
+    away = pytest.raises(EndpointAway, match=f"{url} does not answer: ConnectError, after 8 attempts")
+    with closing(Transport(Endpoint("vllm", url, "m"), spending)) as asked, away:
+        ask(asked)
     assert spending.paid == Paid()
 
 

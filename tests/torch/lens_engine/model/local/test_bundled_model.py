@@ -1,5 +1,3 @@
-"""The model that ships with Lens, with its real weights."""
-
 import json
 
 import numpy as np

@@ -35,9 +35,7 @@ def number_of_weights() -> int:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shard", ["1GB", "20KB"])
-def test_weights_are_counted_in_every_format_and_in_every_file_once(
-    tmp_path: Path, dtype: torch.dtype, shard: str
-) -> None:
+def test_weights_are_counted_in_every_format_and_file_once(tmp_path: Path, dtype: torch.dtype, shard: str) -> None:
     tiny_causal_lm("llama").model.to(dtype).save_pretrained(tmp_path, max_shard_size=shard)
     assert (len(list(tmp_path.glob("*.safetensors"))) > 1) == (shard == "20KB")
     assert count_weights(tmp_path) == number_of_weights()
@@ -82,9 +80,7 @@ def no_room_for_float32(monkeypatch: pytest.MonkeyPatch) -> list[torch.dtype]:
     return asked
 
 
-def test_model_without_room_in_float32_is_checked_in_its_own_format(
-    folder: Path, no_room_for_float32: list[torch.dtype]
-) -> None:
+def test_model_without_room_is_checked_in_its_own_format(folder: Path, no_room_for_float32: list[torch.dtype]) -> None:
     scorer = load_scorer(str(folder), dtype="bfloat16", device="cpu")
 
     assert no_room_for_float32 == [torch.float32, torch.bfloat16]
@@ -92,9 +88,7 @@ def test_model_without_room_in_float32_is_checked_in_its_own_format(
     assert np.isfinite(scorer.score([()], ["It was"], [" great"])).all()
 
 
-def test_model_asked_for_in_float32_says_that_memory_ran_out(
-    folder: Path, no_room_for_float32: list[torch.dtype]
-) -> None:
+def test_model_asked_in_float32_says_that_memory_ran_out(folder: Path, no_room_for_float32: list[torch.dtype]) -> None:
     with pytest.raises(OutOfMemory, match="'model' cannot be loaded: CUDA out of memory"):
         load_scorer(str(folder), dtype="float32", device="cpu")
     assert no_room_for_float32 == [torch.float32]

@@ -66,9 +66,7 @@ def test_bundled_model_is_found_inside_its_package() -> None:
         ("README.md", False),
     ],
 )
-def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(
-    tmp_path: Path, file: str, is_of_the_model: bool
-) -> None:
+def test_revision_changes_with_weights_config_and_tokenizer(tmp_path: Path, file: str, is_of_the_model: bool) -> None:
     folder, same = model_folder(tmp_path / "model"), model_folder(tmp_path / "same")
     for path in (folder, same):
         (path / "tokenizer.json").write_text("{}")
@@ -138,9 +136,7 @@ def test_damaged_folder_is_refused_before_torch_is_imported(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("choice", [{"dtype": "int8"}, {"device": "gpu"}, {"device": "cuda:"}])
 @pytest.mark.parametrize("refuse", [check_choice, load_scorer])
-def test_wrong_name_is_refused_before_the_model_is_looked_for(
-    choice: dict[str, str], refuse: Callable[..., object]
-) -> None:
+def test_wrong_name_is_refused_before_a_model_is_sought(choice: dict[str, str], refuse: Callable[..., object]) -> None:
     with pytest.raises(InvalidConfig) as refusal:
         refuse("../nothing", **choice)
     assert [refusal.value.field] == list(choice)
@@ -262,9 +258,7 @@ def test_cache_entry_made_by_two_at_once_is_kept_from_the_first() -> None:
     assert (make_once("key", make) / "weights").read_text() == "first"
 
 
-def test_check_of_a_model_is_made_once_and_again_after_a_change(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_is_made_once_and_after_a_change(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tiny_causal_lm("llama").save(tmp_path / "model")
     checked: list[str] = []
 

@@ -33,9 +33,7 @@ def test_slow_step_is_mentioned_while_it_runs(log: pytest.LogCaptureFixture, mon
     assert len(log.messages) == 1
 
 
-def test_quick_step_and_failed_step_are_not_mentioned(
-    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_and_failed_steps_are_not_told(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "PATIENCE_SECONDS", 0.2)
     with mentioned_if_slow("counting sheep"):
         pass
@@ -65,9 +63,7 @@ def test_folder_of_safetensors_is_not_converted(log: pytest.LogCaptureFixture, t
     assert not log.messages
 
 
-def test_long_digest_is_mentioned(
-    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_long_digest_is_told(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(steps, "PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(model_files, "digest_files", lambda *_: wait_for_line(log))
     (tmp_path / "our.gguf").write_bytes(b"GGUF")

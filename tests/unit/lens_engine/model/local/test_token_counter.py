@@ -1,5 +1,3 @@
-"""Token counts without the model."""
-
 import sys
 from pathlib import Path
 
@@ -51,9 +49,7 @@ def test_bundled_model_has_no_counter_before_it_is_converted(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_model_in_the_hub_cache_has_a_counter_and_another_is_not_downloaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_in_the_hub_cache_has_a_counter_and_no_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     repository, commit = tmp_path / "models--owner--name", "0" * 40
     write_tokenizer(repository / "snapshots" / commit)

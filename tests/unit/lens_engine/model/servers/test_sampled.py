@@ -121,9 +121,7 @@ ENDLESS = r"its limit ends what it thinks.*max_completion_tokens.*reasoning_effo
         ({"message": {"content": "As a language model, I ..."}}, r"check: prompts.*max_completion_tokens"),
     ],
 )
-def test_model_that_answers_no_label_is_refused_with_what_helps(
-    choice: dict[str, Any], told: str, tmp_path: Path
-) -> None:
+def test_model_that_answers_no_label_is_refused_with_help(choice: dict[str, Any], told: str, tmp_path: Path) -> None:
     double = ChatDouble(fault=lambda answer: answer | {"choices": [choice]})
     with serving(double), pytest.raises(EndpointError, match=told):
         connect(double, tmp_path)

@@ -1,5 +1,3 @@
-"""What a server says, without its secrets."""
-
 import json
 import math
 import tomllib
@@ -92,22 +90,23 @@ def test_whole_words_stay_unless_one_begins_another(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "lengths"),
-    [(("New York", "New Jersey"), (3, 3)), (("Billing", "Delivery"), (1, 8)), (("Bill", "Billing"), (4, 7))],
-    ids=["alike", "one character", "beginning"],
+    ("words", "listed"),
+    [
+        (("New York", "New Jersey"), cut(("New York", "New Jersey"), (3, 3))),
+        (("Billing", "Delivery"), cut(("Billing", "Delivery"), (1, 8))),
+        (("Bill", "Billing"), cut(("Bill", "Billing"), (4, 7))),
+        (("Billing", "Delivery"), [{"The": -0.1}, {"Delivery": -0.1}]),
+    ],
+    ids=["alike", "one character", "beginning", "not repeated"],
 )
-def test_words_that_first_tokens_do_not_tell_are_replaced(words: tuple[str, str], lengths: tuple[int, int]) -> None:
-    assert find_answers(words, cut(words, lengths)) is None
+def test_words_that_first_tokens_do_not_tell_are_replaced(words: tuple[str, str], listed: Any) -> None:
+    assert find_answers(words, listed) is None
 
 
 def test_most_probable_beginning_is_the_answer() -> None:
     listed = [{"B": -1.0, "Bill": -0.5, "Billing": -2.0, "**": -0.1}, {"Del": -math.inf, "Delivery": -0.2}]
 
     assert find_answers(("Billing", "Delivery"), listed) == ("Bill", "Delivery")
-
-
-def test_word_that_is_not_repeated_is_replaced() -> None:
-    assert find_answers(("Billing", "Delivery"), [{"The": -0.1}, {"Delivery": -0.1}]) is None
 
 
 def test_more_labels_than_letters_are_refused_if_words_are_alike() -> None:
@@ -245,18 +244,18 @@ def usage(prompt: int, written: int, cached: int = 0) -> dict[str, object]:
     return {"prompt_tokens": prompt, "completion_tokens": written, "prompt_tokens_details": details}
 
 
-def test_answer_is_settled_by_what_the_server_counted() -> None:
-    spending = Spending(PRICES)
-    spending.reserve(1.0)
-    spending.settle(1.0, usage(1_000_000, 1_000_000, cached=500_000), is_paid=True)
-    assert spending.paid == Paid(1.0 + 0.5 + 8.0, 1, 1_000_000, 500_000)
-
-
-def test_answer_that_counts_nothing_costs_what_was_reserved() -> None:
+@pytest.mark.parametrize(
+    ("counted", "paid"),
+    [
+        (usage(1_000_000, 1_000_000, cached=500_000), Paid(1.0 + 0.5 + 8.0, 1, 1_000_000, 500_000)),
+        (None, Paid(usd=0.25, requests=1)),
+    ],
+)
+def test_answer_costs_what_was_counted_or_else_reserved(counted: Any, paid: Paid) -> None:
     spending = Spending(PRICES)
     spending.reserve(0.25)
-    spending.settle(0.25, None, is_paid=True)
-    assert spending.paid == Paid(usd=0.25, requests=1)
+    spending.settle(0.25, counted, is_paid=True)
+    assert spending.paid == paid
 
 
 def test_refused_request_costs_nothing() -> None:

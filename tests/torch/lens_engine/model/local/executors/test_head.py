@@ -122,9 +122,7 @@ def test_portable_attention_is_torchs_own() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("size_of_values", [3.0, 6.0])
-def test_portable_attention_in_16_bits_is_rounded_no_more_than_torchs(
-    dtype: torch.dtype, size_of_values: float
-) -> None:
+def test_portable_attention_in_16_bits_is_as_exact_as_torchs(dtype: torch.dtype, size_of_values: float) -> None:
     generator = torch.Generator().manual_seed(0)
     drawn = (size_of_values * torch.randn(1, 4, 64, 64, generator=generator) for _ in range(3))
     query, key, value = (tensor.to(dtype) for tensor in drawn)

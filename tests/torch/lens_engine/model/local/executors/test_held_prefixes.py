@@ -32,9 +32,7 @@ def fed_by(scorer: CausalLMScorer, prefixes: list[tuple[str, ...]], queries: lis
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_scores_after_held_prefixes_are_the_same_bits_and_near_plain_ones(
-    architecture: TinyArchitecture, dtype: torch.dtype
-) -> None:
+def test_held_prefixes_give_the_same_bits_near_plain_ones(architecture: TinyArchitecture, dtype: torch.dtype) -> None:
     scorer = packed_scorer(architecture, dtype)
     scorer.score(PREFIXES, QUERIES[:2], SPANS)
 
@@ -54,9 +52,7 @@ def test_long_prefix_is_fed_once_for_two_calls() -> None:
 
 
 @pytest.mark.parametrize("prefix", [LONG, LONG[:1]], ids=["long", "short"])
-def test_a_lone_prefix_is_fed_once_for_scores_and_states_with_the_bits_of_a_fresh_scorer(
-    prefix: tuple[str, ...],
-) -> None:
+def test_lone_prefix_is_fed_once_with_the_bits_of_a_fresh_scorer(prefix: tuple[str, ...]) -> None:
     scorer = packed_scorer()
     tokens, query = sum(scorer.count_tokens(prefix)), QUERIES[0]
     fed = dict.fromkeys(("layer 1", "layer 2", "layer 1 again", "scores", "scores again", "layer 2 again"), 0)

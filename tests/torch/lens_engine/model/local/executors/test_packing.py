@@ -90,9 +90,7 @@ def test_long_prefixes_go_alone_and_held_ones_not_at_all(
 
 
 @given(workloads(), st.integers(1, 90))
-def test_a_kept_prefix_is_let_go_with_its_last_query(
-    work: tuple[list[int], list[int], int, int], alone_from: int
-) -> None:
+def test_kept_prefix_goes_with_its_last_query(work: tuple[list[int], list[int], int, int], alone_from: int) -> None:
     prefixes, queries, budget, tail = work
     waiting = dict.fromkeys(range(len(prefixes)), len(queries))
     for forward in plan(prefixes, queries, budget, tail=tail, alone_from=alone_from):
