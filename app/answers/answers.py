@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -25,6 +24,7 @@ from app.errors import NoResult
 from app.held_values import HeldValues
 from app.lifecycle.spec import StoredPart
 from app.store.services import Services
+from app.web.dependencies import read_state
 from app.web.parameters import Unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.classifier.classifier import Classifier, InputFormat
@@ -84,12 +84,7 @@ def return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
-async def get_indexes(request: Request) -> Indexes:
-    indexes: Indexes = request.app.state.indexes
-    return indexes
-
-
-IndexesDep = Annotated[Indexes, Depends(get_indexes)]
+IndexesDep = Annotated[Indexes, read_state("indexes", of_app=True)]
 
 
 class PromptPart(StoredPart):
