@@ -170,11 +170,7 @@ class ChosenModel:
     named: str = ""  #: what --model says of a server: this reference, or a name of the file
 
     def list_arguments(self, *, with_limit: bool = True) -> list[str]:
-        """The arguments of another command that asks the same model.
-
-        Args:
-            with_limit: whether the command has the same limit on the cost.
-        """
+        """The arguments of another command that asks the same model, and that may have the same limit on the cost."""
         if self.endpoint is None:
             return ["--model", self.reference]
         given = self.options

@@ -84,11 +84,7 @@ class LastingChild:
 
 
 def is_registered(redis: Redis, pid: int, started: str) -> bool:
-    """Whether this worker waits for jobs. The entry of an earlier process may have the same number.
-
-    Args:
-        redis: its answers are text (`decode_responses`).
-    """
+    """Whether this worker waits for jobs; an earlier process may have had its number. `redis` answers in text."""
     try:
         entries = [redis.hmget(key, "pid", "birth") for key in redis.smembers(_REGISTERED)]
     except RedisError:

@@ -58,9 +58,7 @@ class _Frugal:
 
 class _Parts:
     """The parts of an archive, all of which may unpack to `most` bytes, and fill as many with what is kept of them.
-
-    Raises:
-        zipfile.BadZipFile, NotImplementedError, ValueError: the file is no archive, or a damaged one.
+    Raises zipfile.BadZipFile, NotImplementedError or ValueError if the file is no archive, or a damaged one.
     """
 
     def __init__(self, file: BufferedReader, most: int, field: str) -> None:

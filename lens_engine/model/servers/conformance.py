@@ -76,11 +76,7 @@ class Conformance:
         )
 
     def differ(self, scores: LabelLogProbs) -> float:
-        """Largest difference of other scores from these (nats).
-
-        Args:
-            scores: of all known prompts, or of the first of them  # [queries, labels].
-        """
+        """Largest difference (nats) from the scores of all known prompts or the first of them  # [queries, labels]."""
         return _differ(self.scores[: len(scores)], scores, self.forgiven)
 
     def check(self, where: str, why_alike: str) -> None:

@@ -54,11 +54,7 @@ class ReadPlan:
     paths: tuple[tuple[tuple[int, int], ...], ...]
 
     def sum_paths(self, reads: Sequence[FloatArray]) -> LabelLogProbs:
-        """The log-probabilities of the label words  # [..., labels].
-
-        Args:
-            reads: of each read, the values  # [..., wanted].
-        """
+        """The log-probabilities of the label words  # [..., labels], from the values of each read  # [..., wanted]."""
         columns = [sum(reads[read][..., column] for read, column in path) for path in self.paths]
         return np.stack(columns, axis=-1).astype(np.float32)
 
@@ -118,10 +114,7 @@ class Server(ABC):
 
     @abstractmethod
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
-        """
-        Raises:
-            InvalidVerbalizer: the server cannot tell two label words apart.
-        """
+        """The reads of these label words. Raises InvalidVerbalizer if the server cannot tell two of them apart."""
 
     @abstractmethod
     def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
@@ -153,11 +146,7 @@ _ABOVE_ZERO = 1e-4
 
 @contextmanager
 def in_form_of(kind: str, where: str) -> Iterator[None]:
-    """A context that reads what a server of this kind answered.
-
-    Args:
-        where: the server, for errors.
-    """
+    """A context that reads what a server of this kind answered. `where`: the server, for errors."""
     try:
         yield
     except LensError:

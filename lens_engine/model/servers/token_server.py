@@ -47,10 +47,7 @@ class TokenServer(contract.Server):
 
     @staticmethod
     async def describe(endpoint: Endpoint, transport: Transport) -> contract.ServerFacts:
-        """
-        Raises:
-            EndpointError: the server is of another kind, or does not have the model.
-        """
+        """What the server says of itself. Raises EndpointError if it is of another kind, or does not have the model."""
         raise NotImplementedError
 
     @staticmethod
@@ -108,10 +105,7 @@ class TokenServer(contract.Server):
         raise NotImplementedError
 
     def check_counts(self, batch: contract.ReadBatch, counted: object) -> None:
-        """
-        Args:
-            counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
-        """
+        """`counted`: number of tokens of all prompts of the batch, as the server says; None if it does not say."""
         sent = sum(map(len, batch.prompts))
         if counted is not None and counted != sent:
             raise EndpointError(
