@@ -64,7 +64,9 @@ class Indexes(HeldValues[PoolKey, Pool]):
     """The pools that were asked for last, as `HeldValues` holds them."""
 
     def __init__(self, most_bytes: int) -> None:
-        return_large_blocks()
+        # The allocator of glibc would keep free blocks of up to 32 MiB, for each thread; others have no such call.
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
         super().__init__(most_bytes, weigh_pool, "lens-index")
 
     async def find(self, source: PoolSource) -> Pool:
@@ -75,13 +77,6 @@ class Indexes(HeldValues[PoolKey, Pool]):
         """The pool without its index, which whoever looks at the rows need not keep alive."""
         held = self.held(source.key)
         return source.load() if held is None else copy(held)
-
-
-def return_large_blocks() -> None:
-    """Let the allocator return large blocks to the system once they are free. That of glibc would keep those of up to
-    32 MiB after the first one, for each thread; other systems have no such call."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 IndexesDep = Annotated[Indexes, read_state("indexes", of_app=True)]

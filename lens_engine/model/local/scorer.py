@@ -17,7 +17,6 @@ from lens_engine.model.limits import (
     check_finite,
     check_finite_states,
     check_layers,
-    check_pair_lengths,
     check_prompt_lengths,
 )
 from lens_engine.model.local.executors import Executor, TokenCounters, Workload
@@ -129,7 +128,7 @@ class CausalLMScorer(LabelScorer):
         encoded = {first: self._encode_queries(queries, is_first=first) for first in {not one for one in prefixes}}
         endings = [encoded[not prefix][place] for place, (prefix, _) in enumerate(pairs)]
         held, asked = [*map(len, beginnings)], [*map(len, endings)]
-        check_pair_lengths(held, asked, trie.longest_span, self.max_prompt_tokens)
+        check_prompt_lengths(held, asked, trie.longest_span, self.max_prompt_tokens, is_paired=True)
         beginning = _find_shared(prefixes)
         (shared,) = self._tokenizer.encode_prefixes([beginning]) if beginning else ((),)
         work = Workload(

@@ -110,7 +110,7 @@ class Server(ABC):
 
     @abstractmethod
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[Parts]:
-        """As `LabelScorer.encode_label_spans`."""
+        """Tokens of each label span, as `LabelScorer.encode_label_spans`."""
 
     @abstractmethod
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:

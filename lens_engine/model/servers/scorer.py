@@ -14,7 +14,7 @@ import numpy as np
 from lens_engine.disk import cache_folder, keep_note, read_note
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
 from lens_engine.model.base import SERVER, Block, BlockScorer, ScorerIdentity
-from lens_engine.model.limits import check_finite, check_pair_lengths, check_prompt_lengths
+from lens_engine.model.limits import check_finite, check_prompt_lengths
 from lens_engine.model.local.model_files import find_tokenizer
 from lens_engine.model.score_cache import PairCache
 from lens_engine.model.servers.address import Endpoint, EndpointKind
@@ -53,11 +53,6 @@ class PendingBlock:
     @property
     def is_answered(self) -> bool:
         return all(request.done() for request in self.requests)
-
-    def fill_in(self, found: Sequence[FloatArray]) -> None:
-        """Put what the requests brought where it belongs."""
-        for values, (view, rows) in zip(found, self.places, strict=True):
-            view[rows] = values
 
 
 def list_rows(server: Server, block: Block) -> list[Row]:
@@ -123,14 +118,12 @@ class EndpointScorer(BlockScorer):
         return self._identity
 
     def fit_task(self, task: Task) -> Task:
-        """As `LabelScorer.fit_task`."""
         return self._server.fit_task(task) if isinstance(self._server, ChatServer) else super().fit_task(task)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        """As `LabelScorer.encode_label_spans`."""
         return self._server.encode_label_spans(label_spans)
 
     def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
@@ -197,7 +190,9 @@ class EndpointScorer(BlockScorer):
     def _finish(self, pending: deque[PendingBlock], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out."""
         one = pending[0]
-        one.fill_in(self._transport.wait_all(one.requests, others=list_requests(pending)))
+        found = self._transport.wait_all(one.requests, others=list_requests(pending))
+        for values, (view, rows) in zip(found, one.places, strict=True):
+            view[rows] = values
         pending.popleft()
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests
@@ -227,8 +222,8 @@ class EndpointScorer(BlockScorer):
         """Number of tokens of each prompt  # [rows, columns]."""
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
-        check = check_pair_lengths if block.is_paired else check_prompt_lengths
-        check(prefixes, queries, max(map(len, plan.paths)), self.max_prompt_tokens)
+        longest, most = max(map(len, plan.paths)), self.max_prompt_tokens
+        check_prompt_lengths(prefixes, queries, longest, most, is_paired=block.is_paired)
         held, asked = (np.array(lengths, dtype=np.intp) for lengths in (prefixes, queries))
         return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
 

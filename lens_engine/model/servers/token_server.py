@@ -78,7 +78,6 @@ class TokenServer(contract.Server):
     def encode(
         self, prefixes: Sequence[Prefix], queries: Sequence[str]
     ) -> list[tuple[contract.Parts, list[contract.Parts]]]:
-        """As `Server.encode`."""
         encoded: dict[bool, list[contract.Parts]] = {}
         for is_first in {not prefix for prefix in prefixes}:
             encoded[is_first] = [*self._tokenizer.encode_queries(queries, is_first=is_first)]
@@ -92,7 +91,6 @@ class TokenServer(contract.Server):
         return self._tokenizer.count(segments)
 
     async def answer(self, batch: contract.ReadBatch) -> FloatArray:
-        """As `Server.answer`."""
         with contract.in_form_of(self._kind, self._transport.where):
             return contract.pick_values(batch, await self.ask(batch), self._transport.where)
 
@@ -221,7 +219,6 @@ class VllmServer(TokenServer):
 
     @staticmethod
     async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
-        """As `TokenServer.describe`."""
         found = await _find_model(endpoint, transport)
         try:
             version = (await transport.get("/version")).get("version")
@@ -238,7 +235,6 @@ class VllmServer(TokenServer):
 
     @staticmethod
     async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
-        """As `TokenServer.tokenise`."""
         body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
         return read_tokens(await transport.post("/tokenize", body))
 
