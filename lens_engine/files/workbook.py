@@ -168,7 +168,6 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     tops = ((sheet, list(filter(None, sheet[1][find_start(sheet[1][:_SAMPLE], known)]))) for sheet in filled)
     name, rows = next((sheet for sheet, top in tops if len(top) > 1 and any(map(is_usual, top))), filled[0])
     others = [one for one, _ in filled if one != name]
-    limits.check_rows(len(rows) - 1, field)
     width, start = max(map(len, rows[:_SAMPLE])), find_start(rows[:_SAMPLE], known)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     kind += f", and not {', '.join(map(show_label, others[:10]))}" if others else ""
