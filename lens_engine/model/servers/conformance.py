@@ -1,7 +1,7 @@
 """What a server has to prove before it is believed. Each check here caught a server that answered wrong numbers.
 
-Eight known prompts are asked three times. Keys, values, the model and the count of tokens are checked in every answer
-(see `reads`, and the modules of the kinds).
+Eight known prompts are asked three times. Keys, values, the model and the count of tokens are checked in every answer,
+by the modules of the kinds.
 """
 
 from collections.abc import Sequence

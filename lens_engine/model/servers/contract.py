@@ -2,7 +2,7 @@
 
 The unit is a *read*: the log-probabilities of some words after one prompt. A prompt is a sequence of parts: token ids
 for a server that takes them, or the rendered segments themselves for a chat. A label word of several tokens takes
-several reads, whose values add up (see `reads`).
+several reads, whose values add up.
 """
 
 from abc import ABC, abstractmethod
