@@ -11,7 +11,7 @@ import numpy as np
 
 from lens_engine.model.base import LabelScorer, Prefix, ScorerIdentity
 from lens_engine.model.labels import check_distinct
-from lens_engine.model.limits import check_finite, check_layers, check_prompt_lengths
+from lens_engine.model.limits import check_finite, check_layers, check_pair_lengths, check_prompt_lengths
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 LogProbTable = Callable[[Prefix, str, str], float]
@@ -75,7 +75,7 @@ class TableScorer(LabelScorer):
         return [tuple(_WORDS_AND_BREAKS.findall(span)) for span in label_spans]
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        self._check(prefixes, queries, label_spans)
+        self._check(check_prompt_lengths, prefixes, queries, label_spans)
         pairs = [(prefix, query) for prefix in prefixes for query in queries]
         return self._answer(pairs, (len(prefixes), len(queries)), label_spans)
 
@@ -83,17 +83,21 @@ class TableScorer(LabelScorer):
         self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]
     ) -> LabelLogProbs:
         pairs = list(zip(prefixes, queries, strict=True))
-        self._check(prefixes, queries, label_spans, is_paired=True)
+        self._check(check_pair_lengths, prefixes, queries, label_spans)
         label_log_probs: LabelLogProbs = self._answer(pairs, (1, len(pairs)), label_spans)[0]
         return label_log_probs
 
     def _check(
-        self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str], *, is_paired: bool = False
+        self,
+        check_lengths: Callable[[Sequence[int], Sequence[int], int, int], None],
+        prefixes: Sequence[Prefix],
+        queries: Sequence[str],
+        label_spans: Sequence[str],
     ) -> None:
         check_distinct(label_spans, self.encode_label_spans(label_spans))
-        held, asked = [sum(self.count_tokens(prefix)) for prefix in prefixes], self.count_tokens(queries)
+        held = [sum(self.count_tokens(prefix)) for prefix in prefixes]
         longest = max(self.count_tokens(label_spans))
-        check_prompt_lengths(held, asked, longest, self.max_prompt_tokens, is_paired=is_paired)
+        check_lengths(held, self.count_tokens(queries), longest, self.max_prompt_tokens)
 
     def _answer(
         self, pairs: Sequence[tuple[Prefix, str]], shape: tuple[int, int], label_spans: Sequence[str]

@@ -1,7 +1,7 @@
 """Checks that every scorer makes before and after a forward; floors, rows without an answer; stops of a forward."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
 
@@ -15,27 +15,38 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, States
 
 
 def check_prompt_lengths(
-    prefix_lengths: Sequence[int],
-    query_lengths: Sequence[int],
-    longest_span: int,
-    max_prompt_tokens: int,
-    *,
-    is_paired: bool = False,
+    prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
 ) -> None:
-    """Refuse the whole call if its longest prompt exceeds the context; lengths are in tokens.
-
-    In a paired call, query i follows prefix i alone.
-    """
+    """Refuse the whole call if its longest prompt exceeds the context; lengths are in tokens."""
     if not prefix_lengths or not query_lengths:
         return
     prefix, query = int(np.argmax(prefix_lengths)), int(np.argmax(query_lengths))
-    if is_paired:
-        prefix = query = int(np.argmax(np.add(prefix_lengths, query_lengths)))
-    parts = {f"prefix {prefix}": prefix_lengths[prefix], f"query {query}": query_lengths[query]}
-    total = sum(parts.values()) + longest_span
+    parts = {
+        f"prefix {prefix}": prefix_lengths[prefix],
+        f"query {query}": query_lengths[query],
+        "label word": longest_span,
+    }
+    _check_prompt_length(parts, max_prompt_tokens)
+
+
+def check_pair_lengths(
+    prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
+) -> None:
+    """As `check_prompt_lengths`, where query i follows prefix i alone."""
+    if not prefix_lengths:
+        return
+    place = int(np.argmax(np.add(prefix_lengths, query_lengths)))
+    prefix, query = prefix_lengths[place], query_lengths[place]
+    parts = {f"prefix {place}": prefix, f"query {place}": query, "label word": longest_span}
+    _check_prompt_length(parts, max_prompt_tokens)
+
+
+def _check_prompt_length(parts: Mapping[str, int], max_prompt_tokens: int) -> None:
+    """`parts`: number of tokens by the name of each part of the prompt."""
+    total = sum(parts.values())
     if total <= max_prompt_tokens:
         return
-    lengths = ", ".join(f"{name}: {length}" for name, length in (*parts.items(), ("label word", longest_span)))
+    lengths = ", ".join(f"{name}: {length}" for name, length in parts.items())
     raise PromptTooLong(
         f"a prompt of {total} tokens ({lengths}) exceeds the model's {max_prompt_tokens}; shorten the texts or use "
         "fewer demonstrations",

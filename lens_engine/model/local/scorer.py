@@ -17,6 +17,7 @@ from lens_engine.model.limits import (
     check_finite,
     check_finite_states,
     check_layers,
+    check_pair_lengths,
     check_prompt_lengths,
 )
 from lens_engine.model.local.executors import Executor, TokenCounters, Workload
@@ -128,7 +129,7 @@ class CausalLMScorer(LabelScorer):
         encoded = {first: self._encode_queries(queries, is_first=first) for first in {not one for one in prefixes}}
         endings = [encoded[not prefix][place] for place, (prefix, _) in enumerate(pairs)]
         held, asked = [*map(len, beginnings)], [*map(len, endings)]
-        check_prompt_lengths(held, asked, trie.longest_span, self.max_prompt_tokens, is_paired=True)
+        check_pair_lengths(held, asked, trie.longest_span, self.max_prompt_tokens)
         beginning = _find_shared(prefixes)
         (shared,) = self._tokenizer.encode_prefixes([beginning]) if beginning else ((),)
         work = Workload(

@@ -14,7 +14,7 @@ import numpy as np
 from lens_engine.disk import cache_folder, keep_note, read_note
 from lens_engine.errors import EndpointError, InvalidConfig, InvalidInput
 from lens_engine.model.base import SERVER, Block, BlockScorer, ScorerIdentity
-from lens_engine.model.limits import check_finite, check_prompt_lengths
+from lens_engine.model.limits import check_finite, check_pair_lengths, check_prompt_lengths
 from lens_engine.model.local.model_files import find_tokenizer
 from lens_engine.model.score_cache import PairCache
 from lens_engine.model.servers.address import Endpoint, EndpointKind
@@ -222,8 +222,8 @@ class EndpointScorer(BlockScorer):
         """Number of tokens of each prompt  # [rows, columns]."""
         prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
         queries = self.count_tokens(block.queries)
-        longest, most = max(map(len, plan.paths)), self.max_prompt_tokens
-        check_prompt_lengths(prefixes, queries, longest, most, is_paired=block.is_paired)
+        check = check_pair_lengths if block.is_paired else check_prompt_lengths
+        check(prefixes, queries, max(map(len, plan.paths)), self.max_prompt_tokens)
         held, asked = (np.array(lengths, dtype=np.intp) for lengths in (prefixes, queries))
         return (held + asked)[np.newaxis] if block.is_paired else np.add.outer(held, asked)
 
