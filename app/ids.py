@@ -35,10 +35,7 @@ def encode_cursor(last_id: str) -> str:
 
 
 def decode_cursor(cursor: str) -> str:
-    """Return the id, number or name inside a cursor made by `encode_cursor`.
-
-    Raises ValueError if the cursor is invalid.
-    """
+    """Return the id, number or name in a cursor of `encode_cursor`. Raises ValueError if the cursor is invalid."""
     try:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, UnicodeError) as error:

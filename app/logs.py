@@ -44,7 +44,7 @@ def summarize(error: BaseException) -> str:
         facts.append(error.code)
     if isinstance(row := getattr(error, "row", None), int):
         facts.append(f"row {row}")
-    if sqlstate := _sqlstate(error):
+    if sqlstate := find_sqlstate(error):
         facts.append(f"SQLSTATE {sqlstate}")
     if isinstance(error, EndpointError):
         facts += [error.sentence, *([f"it said: {error.said}"] if error.said else [])]
@@ -76,7 +76,8 @@ def _own_frames(found: TracebackType | None) -> Iterator[str]:
             yield f"{path.relative_to(_ROOT)}:{frame.lineno} in {frame.name}"
 
 
-def _sqlstate(error: BaseException) -> str | None:
+def find_sqlstate(error: BaseException | None) -> str | None:
+    """The SQLSTATE of an error of SQLAlchemy or psycopg; None if Postgres did not answer."""
     found = getattr(getattr(error, "orig", None), "sqlstate", None) or getattr(error, "sqlstate", None)
     return found if isinstance(found, str) else None
 

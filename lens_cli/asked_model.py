@@ -11,7 +11,7 @@ import typer
 from lens_cli.refusals import RefusedInput
 from lens_engine.model.base import SERVER
 from lens_engine.model.local.model_files import BUNDLED_MODEL
-from lens_engine.model.servers.address import Endpoint, parse_endpoint
+from lens_engine.model.servers.address import Endpoint, parse_endpoint, read_endpoints
 
 if TYPE_CHECKING:  # the commands import this module for their help, and these are slow to import
     from lens_engine.classifier.classifier import ModelRecord
@@ -155,8 +155,6 @@ class ServerOptions:
         return self.choose(names[0], **local)
 
     def _read_servers(self) -> dict[str, Endpoint]:
-        from lens_engine.model.servers.address import read_endpoints
-
         return {} if self.endpoints is None else read_endpoints(self.endpoints)
 
 
@@ -170,11 +168,7 @@ class ChosenModel:
     named: str = ""  #: what --model says of a server: this reference, or a name of the file
 
     def list_arguments(self, *, with_limit: bool = True) -> list[str]:
-        """The arguments of another command that asks the same model.
-
-        Args:
-            with_limit: whether the command has the same limit on the cost.
-        """
+        """The arguments of another command that asks the same model, and that may have the same limit on the cost."""
         if self.endpoint is None:
             return ["--model", self.reference]
         given = self.options

@@ -79,10 +79,7 @@ class Faults:
             self.found.append(error)
 
     def refuse(self) -> None:
-        """
-        Raises:
-            InvalidInput: something was found; see `join_faults`.
-        """
+        """Raise InvalidInput if something was found; see `join_faults`."""
         if self.found:
             raise join_faults(self.found)
 

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from threading import Event
 
-import uvicorn
 from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -36,15 +35,12 @@ from app.held_values import HeldValues
 from app.logs import configure_logging, summarize
 from app.model_settings import is_loopback
 from app.settings import Settings
-from app.web.draining import DRAINING, DrainingServer
+from app.web.draining import DRAINING, DrainingServer, configure_server
 from lens_engine.evaluation.batches import BATCH_ROWS
 from worker.inspection import Device, UnfitWorker, find_device, weigh_models
 from worker.model_loading import Weights
 
 EXIT_FAILED, EXIT_UNFIT = 1, 2
-_KEEP_ALIVE_SECONDS = 75
-"""Longer than the API keeps a connection that it does not use."""
-
 _GRACE_SECONDS = 5
 _MOST_FAULTS = 3
 """Batches in a row that end by an unexpected error: then the device may be broken, and a new process may help."""
@@ -101,18 +97,7 @@ def make_server(settings: Settings, device: Device, host: str, port: int) -> Ser
     _log.info("answers at once on %s, with at most %d MiB of weights", device, most_bytes >> 20)
     answering = Answering(models, note_fault=lambda number: server.note_fault(number))
     app = AnsweringServer(answering, models, settings.max_index_mib << 20, settings.answers_token).make_app()
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_config=None,
-        http="h11",
-        access_log=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        server_header=False,
-    )
-    server = Server(config, drain_seconds=0.0)
+    server = Server(configure_server(app, host, port, _GRACE_SECONDS), drain_seconds=0.0)
     return server
 
 

@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash, count_attempt
-from app.logs import begin_context, summarize
+from app.logs import begin_context, find_sqlstate, summarize
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
+from app.store.database import POSTGRES_AWAY, Database, is_away
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint

@@ -235,11 +235,8 @@ def find_cluster(settings: Settings) -> Device:
 
 
 def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
-    """The value of `look`, computed in a short-lived child process. UnfitWorker of the look is raised here.
-
-    Args:
-        what: name of the look, for the error.
-        seconds: time limit; None for none.
+    """The value of `look`, computed in a short-lived child process within some seconds (None: any). UnfitWorker of the
+    look is raised here. `what`: name of the look, for the error.
     """
     context = multiprocessing.get_context("fork")  # as a work-horse, and without a second start of Python
     receiver, sender = context.Pipe(duplex=False)

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from app.logs import find_sqlstate
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database, create_database, find_sqlstate, is_away
+from app.store.database import POSTGRES_AWAY, Database, create_database, is_away
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0

@@ -276,14 +276,10 @@ class AnswersClient:
             offered = ", ".join(sorted(self._settings.offered_models))
             raise Conflict(f"model {model.model!r} is no longer one of {offered}", code=UnknownModel.code)
         if model.model in self._settings.endpoints:
-            return await asyncio.wrap_future(self._find_served(model.model).ask(subject, texts))
+            if model.model not in self._served:  # each server has its own: another one may be slow
+                self._served[model.model] = Answering(Models(_Servers(self._settings)))
+            return await asyncio.wrap_future(self._served[model.model].ask(subject, texts))
         return await self._remote.ask(subject, texts)
-
-    def _find_served(self, name: str) -> Answering:
-        """What asks one server: another one may be slow."""
-        if name not in self._served:
-            self._served[name] = Answering(Models(_Servers(self._settings)))
-        return self._served[name]
 
 
 class _Servers(ModelSource):

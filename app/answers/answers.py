@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -25,6 +24,7 @@ from app.errors import NoResult
 from app.held_values import HeldValues
 from app.lifecycle.spec import StoredPart
 from app.store.services import Services
+from app.web.dependencies import read_state
 from app.web.parameters import Unchanged, is_known, make_etag, version_etag
 from lens_engine.classifier.candidates import SuspiciousLabel
 from lens_engine.classifier.classifier import Classifier, InputFormat
@@ -64,7 +64,9 @@ class Indexes(HeldValues[PoolKey, Pool]):
     """The pools that were asked for last, as `HeldValues` holds them."""
 
     def __init__(self, most_bytes: int) -> None:
-        return_large_blocks()
+        # The allocator of glibc would keep free blocks of up to 32 MiB, for each thread; others have no such call.
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
         super().__init__(most_bytes, weigh_pool, "lens-index")
 
     async def find(self, source: PoolSource) -> Pool:
@@ -77,19 +79,7 @@ class Indexes(HeldValues[PoolKey, Pool]):
         return source.load() if held is None else copy(held)
 
 
-def return_large_blocks() -> None:
-    """Let the allocator return large blocks to the system once they are free. That of glibc would keep those of up to
-    32 MiB after the first one, for each thread; other systems have no such call."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
-
-
-async def get_indexes(request: Request) -> Indexes:
-    indexes: Indexes = request.app.state.indexes
-    return indexes
-
-
-IndexesDep = Annotated[Indexes, Depends(get_indexes)]
+IndexesDep = Annotated[Indexes, read_state("indexes", of_app=True)]
 
 
 class PromptPart(StoredPart):

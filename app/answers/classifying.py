@@ -21,6 +21,7 @@ from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
 from app.selections.limits import check_asking
+from app.web.dependencies import read_state
 from app.web.openapi import takes_json
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
@@ -98,12 +99,7 @@ class Classifying:
         self._asked.close()
 
 
-async def get_classifying(request: Request) -> Classifying:
-    classifying: Classifying = request.app.state.classifying
-    return classifying
-
-
-ClassifyingDep = Annotated[Classifying, Depends(get_classifying)]
+ClassifyingDep = Annotated[Classifying, read_state("classifying", of_app=True)]
 ClassifyBodyDep = Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_stored=False))]
 CLASSIFY_BODY = takes_json(ClassifyBody)
 

@@ -197,9 +197,7 @@ def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list
         given = _ANSWERS.validate_json(form.files["answers"].read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
-        raise Unprocessable.at(
-            "/answers", f"`answers` cannot be read: {first['loc']}: {first['msg'].removeprefix('Value error, ')}"
-        ) from None
+        raise Unprocessable.at("/answers", f"`answers` cannot be read: {first['loc']}: {first['msg']}") from None
     if len(given) != num_rows:
         detail = f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
         raise Unprocessable.at("/answers", detail)

@@ -25,10 +25,7 @@ from lens_engine.show.report import ResultView, Texts
 
 
 def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
-    """Return the result of a finished selection.
-
-    Raises NotFinished if the selection has no result yet and NoResult if the selection ended without a result.
-    """
+    """Return the result of a finished selection. Raises NotFinished while it has none, NoResult if it ended without."""
     selection = service.get(session, owner_id, selection_id)
     report = session.get(Report, selection_id)
     if report is None:
@@ -52,10 +49,7 @@ def present_result(session: Session, report: Report, *, has_pool: bool) -> Resul
 def list_suspicious_labels(
     services: Services, session: Session, owner_id: str, selection_id: str
 ) -> SuspiciousLabelsOut:
-    """Return the rows of a finished selection whose label is probably wrong, with their texts.
-
-    Raises NotFinished, NoResult as `get_report`.
-    """
+    """Return the rows of a finished selection whose label is probably wrong, with texts. Raises as `get_report`."""
     report = get_report(services, session, owner_id, selection_id)
     found = SuspiciousPart.model_validate(report.result).suspicious_labels
     dataset_id = service.get(session, owner_id, selection_id).dataset_id
@@ -65,12 +59,8 @@ def list_suspicious_labels(
 
 
 def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong: bool = False) -> ResultView:
-    """Return the result of a finished selection as a report shows it, with the texts of suspicious labels.
-
-    No transaction is open while the result is read, which takes up to a second.
-
-    Args:
-        with_wrong: also with the texts of wrong answers.
+    """Return the result of a finished selection as a report shows it, with the texts of suspicious labels and,
+    `with_wrong`, of wrong answers. No transaction is open while the result is read, which takes up to a second.
     """
     with services.database.session_scope() as session:
         report = get_report(services, session, owner_id, selection_id)

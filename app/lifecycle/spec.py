@@ -56,10 +56,7 @@ class StoredSpec(BaseModel):
 
     @classmethod
     def read(cls, stored: dict[str, Any]) -> Self:
-        """Read a stored spec to run it.
-
-        Raises SpecUnreadable if the spec has unknown options, or values that are not allowed.
-        """
+        """Read a stored spec to run it. Raises SpecUnreadable if an option is unknown, or a value not allowed."""
         try:
             return cls.model_validate(stored)
         except ValidationError as error:
@@ -105,10 +102,7 @@ class Submission:
 
 
 def load_submission(session: Session, selection_id: str) -> Submission:
-    """Read everything that a worker needs.
-
-    Raises NoResultFound if the selection was deleted, and SpecUnreadable as `StoredSpec.read`.
-    """
+    """Read what a worker needs. Raises NoResultFound for a deleted selection, SpecUnreadable as `StoredSpec.read`."""
     selection = session.execute(select(Job).where(Job.id == selection_id)).scalar_one()
     test_id = selection.test_dataset_id
     return Submission(

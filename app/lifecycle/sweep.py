@@ -23,8 +23,9 @@ from sqlalchemy.orm import Session
 from app.ids import SELECTION, first_id
 from app.lifecycle.claims import count_waiting
 from app.lifecycle.endings import Crash, requeue_dead
+from app.logs import find_sqlstate
 from app.settings import Settings
-from app.store.database import Database, find_sqlstate, is_away
+from app.store.database import Database, is_away
 from app.store.datasets import IS_USED, delete_unused_datasets
 from app.store.queue import JobQueue
 from app.store.tables import LEASED, TERMINAL, Dataset, IdempotencyKey, Job, Status, StoredCheckpoint

@@ -25,7 +25,7 @@ from app.selections.parts import COLUMN_PARTS
 from app.selections.receiving import Upload, do_large, hold_place, receive
 from app.selections.submission import Labelled, check_key, read_files, submit_selection
 from app.store.datasets import find_label_column, load_rows_from, load_sample
-from app.store.services import Services, enqueueing
+from app.store.services import Services
 from app.store.tables import Job
 from app.web.dependencies import OWNER_ROUTE
 from app.web.parameters import read_number
@@ -302,6 +302,4 @@ def submit(visit: VisitDep, fields: FieldsDep, upload: UploadDep) -> HTMLRespons
     """Submit the form as a client of the API would, and show the selection."""
     key = check_key(read_field(fields, "key") or uuid4().hex)
     accepted = upload.do(submit_selection, key)
-    shown = visit.go_to(f"/pages/selections/{accepted.answer['id']}")
-    shown.background = enqueueing(visit.services, accepted.job_id)
-    return shown
+    return visit.go_to(f"/pages/selections/{accepted.answer['id']}", accepted.job_id)

@@ -32,11 +32,7 @@ _OPTIONS = (*TYPED_OPTIONS, "use", "labels.rare")
 
 
 async def read_form(request: Request) -> FormData:
-    """
-    Raises:
-        UnsupportedMediaType: the body is no form.
-        Unprocessable: a field holds what no store keeps.
-    """
+    """Raises UnsupportedMediaType if the body is no form, Unprocessable if a field holds what no store keeps."""
     check_media_type(request, _FORM, send=f"a form ({_FORM})")
     fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
     for name, value in fields.multi_items():

@@ -53,7 +53,8 @@ def show_name(visit: VisitDep, name: NameDep) -> HTMLResponse:
         current = present(service.get(session, owner, name))
         history = repository.list_versions(session, owner, name, None, _MOST_VERSIONS)[:_MOST_VERSIONS]
         versions = [present(one) for one in history]
-        evaluations = _list_evaluations(session, owner, name)
+        kept = repository.list_evaluations(session, owner, name, None, _MOST_EVALUATIONS)[:_MOST_EVALUATIONS][::-1]
+        evaluations = [{"title": one.title, "at": one.created_at, "version": one.version, **one.result} for one in kept]
         file = _find_file(session, owner, current.selection_id)
         labels = PromptFinder(services, owner, name).read_current(session).labels if current.pool_rows else ()
     bars = [
@@ -156,9 +157,3 @@ def take_example_out(
     change = visit.change(name, read_field(fields, "version"))
     PoolChange(change, indexes).take_out(row, "taken out on the page")
     return visit.go_to(f"/pages/prompts/{name}")
-
-
-def _list_evaluations(session: Session, owner: str, name: str) -> list[dict[str, Any]]:
-    """The newest figures that were kept of a name, oldest first."""
-    found = repository.list_evaluations(session, owner, name, None, _MOST_EVALUATIONS)[:_MOST_EVALUATIONS]
-    return [{"title": one.title, "at": one.created_at, "version": one.version, **one.result} for one in reversed(found)]

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from app.prompts.service import Change, Condition
-from app.store.services import Services
+from app.store.queue import JobId
+from app.store.services import Services, enqueueing
 from app.web.dependencies import OwnerDep, ServicesDep
 from app.web.error_handlers import mark_code
 from app.web.parameters import root_of
@@ -77,9 +78,10 @@ class Visit:
         """The content of a page, or of a part of one."""
         return HTMLResponse(render(template, self.root, **values), headers=dict(headers or {}))
 
-    def go_to(self, path: str) -> HTMLResponse:
-        """Have the browser open another page."""
-        return HTMLResponse("", headers={"HX-Redirect": f"{self.root}{path}"})
+    def go_to(self, path: str, queued: JobId | None = None) -> HTMLResponse:
+        """Have the browser open another page. `queued`: what is enqueued when it was told."""
+        background = enqueueing(self.services, queued)
+        return HTMLResponse("", headers={"HX-Redirect": f"{self.root}{path}"}, background=background)
 
     def change(self, name: str, version: str | None) -> Change:
         """A change of the version of a name that the page showed, or of a new name."""
@@ -111,12 +113,7 @@ def describe_duration(seconds: float) -> str:
 
 
 def describe_span(lasts: tuple[float, float], limit: float | None) -> str:
-    """How long a run takes, or what is left of that where it stops after a limit.
-
-    Args:
-        lasts: least and most (seconds).
-        limit: seconds; None without one.
-    """
+    """How long a run takes (least and most seconds), or what is left of that where it stops after a limit."""
     least, most = lasts
     if limit is not None and limit <= least:
         return f"about {describe_duration(limit)}"

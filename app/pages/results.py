@@ -200,10 +200,11 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
         if current is not None or warning:
             shown = None if current is None else present(current)
             version_field = {"sure": "yes"} if shown is None else {"version": shown.version}
+            new = {} if view is None else list_version(summarise(view.result, view.result.classifier, job.figures))
             return visit.answer(
                 "changes.html",
                 current=shown,
-                changes=None if shown is None else tabulate_changes(list_version(shown), _list_new(job, view)),
+                changes=None if shown is None else tabulate_changes(list_version(shown), new),
                 warning=warning,
                 action=f"{visit.root}/pages/selections/{selection_id}/names",
                 fields={"name": name, "note": note, **version_field},
@@ -217,13 +218,6 @@ def promote(visit: VisitDep, selection_id: SelectionIdDep, fields: FieldsDep) ->
 def _get(visit: Visit, selection_id: str) -> Job:
     with visit.services.database.session_scope() as session:
         return service.get(session, visit.owner, selection_id)
-
-
-def _list_new(job: Job, view: ResultView | None) -> dict[str, str]:
-    """What a selection would put into production."""
-    if view is None:
-        return {}
-    return list_version(summarise(view.result, view.result.classifier, job.figures))
 
 
 @router.get("/compare")

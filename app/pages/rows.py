@@ -21,7 +21,7 @@ from app.selections.limits import invalid_inputs
 from app.selections.receiving import do_large
 from app.selections.submission import Accepted, submit_selection
 from app.store.datasets import load_rows, load_texts
-from app.store.services import Services, enqueueing
+from app.store.services import Services
 from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from lens_engine.files import parse_inline
 from lens_engine.prompt.wording import shorten, show_count
@@ -111,9 +111,7 @@ async def run_corrected(visit: VisitDep, selection_id: SelectionIdDep, fields: F
     if not changes:
         raise BadRequest("no row has another label yet; choose one in the list of rows first")
     accepted = await do_large(visit.request, repeat_with_labels, selection_id, changes, read_field(fields, "key"))
-    shown = visit.go_to(f"/pages/selections/{accepted.answer['id']}")
-    shown.background = enqueueing(visit.services, accepted.job_id)
-    return shown
+    return visit.go_to(f"/pages/selections/{accepted.answer['id']}", accepted.job_id)
 
 
 def read_changes(fields: FormData) -> Changes:
@@ -125,14 +123,10 @@ def read_changes(fields: FormData) -> Changes:
 
 
 def repeat_with_labels(services: Services, owner_id: str, selection_id: str, changes: Changes, key: str) -> Accepted:
-    """Store the files of a selection with other labels, and submit it again as it was asked for.
+    """Store the files of a selection with other labels, and submit it again as it was asked for. Raises NotFound if the
+    owner has no such selection, and what `keep_rows` and `submit_selection` raise.
 
-    Args:
-        key: of the page, which may send the same changes twice.
-
-    Raises:
-        NotFound: the owner has no such selection.
-        RefusedInput, ContentTooLarge, others: as `keep_rows` and `submit_selection`.
+    `key`: of the page, which may send the same changes twice.
     """
     with services.database.session_scope() as session:
         job = selections.get(session, owner_id, selection_id)

@@ -18,7 +18,6 @@ from app.pages.shell import has_sample
 from app.selections import service
 from app.selections.schemas import JobState, ProgressOut, QueueOut, present_progress
 from app.store.queue import JobId
-from app.store.services import enqueueing
 from app.store.tables import TERMINAL, Event, Job, Status
 from app.web.dependencies import OWNER_ROUTE, PageDep, SelectionIdDep
 from app.web.parameters import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -68,12 +67,7 @@ class Run:
 
 
 def describe_run(job: Job, place: QueueOut | None, events: Sequence[Event], num_rows: int) -> Run:
-    """How a run goes.
-
-    Args:
-        events: of the job, oldest first.
-        num_rows: of its dataset.
-    """
+    """How a run goes. `events`: of the job, oldest first. `num_rows`: of its dataset."""
     progress = present_progress(job)
     sentence, is_trouble = _say_status(job, place)
     return Run(
@@ -256,9 +250,7 @@ def act(visit: VisitDep, selection_id: SelectionIdDep, action: Annotated[Action,
         else:
             job, has_changed = service.resume(visit.services, session, visit.owner, selection_id)
             queued = JobId(job.id, job.attempt + 1, job.model) if has_changed else None
-    shown = visit.go_to("/pages/selections" if action == "delete" else f"/pages/selections/{selection_id}")
-    shown.background = enqueueing(visit.services, queued)
-    return shown
+    return visit.go_to(f"/pages/selections{'' if action == 'delete' else f'/{selection_id}'}", queued)
 
 
 def _describe(visit: Visit, selection_id: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from app.answers.classifying import CLASSIFY_BODY, ClassifyBodyDep, ClassifyingD
 from app.answers.results import find_selection
 from app.answers.schemas import ClassifiedOut, RenderBody, Rendered, SupportExamplesOut, TextsOut, refuse_blank
 from app.prompts.endpoints import find_prompt
-from app.web.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep
+from app.web.dependencies import OWNER_ROUTE, OwnerDep, ServicesDep, read_state
 from app.web.openapi import not_modified, refusals, sends, takes_json
 from app.web.parameters import REVALIDATED, KnownEtag, Unchanged, answer_with_etag, is_known, make_etag
 from app.web.request_body import json_body
@@ -60,13 +60,8 @@ InputParameter = Annotated[
 ]
 
 
-async def get_maker(request: Request) -> MakeFinder:
-    """What makes the finder of the selection or the name in the path."""
-    make: MakeFinder = request.state.make_finder
-    return make
-
-
-MakerDep = Annotated[MakeFinder, Depends(get_maker)]
+MakerDep = Annotated[MakeFinder, read_state("make_finder")]
+"""What makes the finder of the selection or the name in the path."""
 
 
 async def get_finder(make: MakerDep, owner: OwnerDep, services: ServicesDep) -> Finder:

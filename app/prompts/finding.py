@@ -50,11 +50,6 @@ class CurrentVersion:
             )
         return Classifier.model_validate(self.content.classifier)
 
-    def find_input(self) -> InputFormat | None:
-        """How the file of the selection was written; None if that is not known."""
-        stored = self.content.classifier
-        return None if stored is None else ClassifierPart.model_validate(stored).input
-
 
 @dataclass(frozen=True, slots=True)
 class PromptFinder:
@@ -76,7 +71,8 @@ class PromptFinder:
         return self.read_current(session).answers
 
     def find_input(self, session: Session) -> InputFormat | None:
-        return self.read_current(session).find_input()
+        stored = self.read_current(session).content.classifier
+        return None if stored is None else ClassifierPart.model_validate(stored).input
 
     def read_current(self, session: Session) -> CurrentVersion:
         version, content = known_prompt(repository.read_current(session, self.owner_id, self.name), self.name)

@@ -23,13 +23,10 @@ _PREFIX = "lens-upload-"
 
 
 def open_upload(folder: Path | None) -> IO[bytes]:
-    """Open a new file, which is deleted when it is closed.
+    """Open a new file in a folder, or with None in that of the system. It is deleted when it is closed.
 
     It is locked as long as this process has it open, so that another process that starts does not take it for one left
     over.
-
-    Args:
-        folder: None for that of the system.
     """
     while True:
         file: IO[bytes] = NamedTemporaryFile(prefix=_PREFIX, dir=folder)  # noqa: SIM115

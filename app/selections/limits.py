@@ -80,10 +80,7 @@ _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
 
 
 def check_model_name(name: str | None, settings: Settings) -> str:
-    """The name of an offered model; the default for None.
-
-    Raises Unprocessable if the service does not offer the model.
-    """
+    """The name of an offered model; the default for None. Raises Unprocessable for a model that is not offered."""
     model = name if name is not None else settings.default_model
     if model not in settings.allowed_models and model not in settings.endpoints:
         raise Unprocessable.at(
@@ -133,11 +130,8 @@ def _ceilings(model: str, settings: Settings) -> dict[str, float]:
 
 
 def check_asking(classifier: Classifier, model: str | None, num_rows: int, settings: Settings) -> None:
-    """Refuse to ask a classifier for more rows than the limits of the service allow.
-
-    Args:
-        model: name of the model that is asked; None for a bag of words.
-        num_rows: number of answers.
+    """Refuse to ask a classifier for more answers than the limits of the service allow. `model`: None for a bag of
+    words.
     """
     pairs, most = num_rows * len(classifier.prompts), settings.max_pairs
     if most is not None and pairs > most:

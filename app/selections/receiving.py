@@ -106,10 +106,7 @@ class Upload:
     is_large: bool
 
     def do(self, work: Callable[..., _Found], *given: Any) -> _Found:
-        """Do `work(services, owner id, body, *given)`: here, or in the reader, where all of it is pickled.
-
-        Raises Unavailable, Unprocessable as `Reader.run`.
-        """
+        """Do `work(services, owner id, body, *given)`: here, or pickled in the reader. Raises as `Reader.run`."""
         if self.is_large:
             found: _Found = self.reader.run(_do_within_bounds, work, self.owner_id, self.body, *given)
             return found
@@ -149,10 +146,7 @@ def receive(*parts: str) -> Any:
 
 @asynccontextmanager
 async def hold_place(request: Request, body: Body | JsonFile, num_bytes: int) -> AsyncIterator[Upload]:
-    """Wait for a place to work on a body of this size, and hold it. The caller was admitted.
-
-    Raises Unavailable if too much large work waits.
-    """
+    """Wait for a place to work on an admitted body of this size, and hold it. Raises Unavailable if too many wait."""
     state, owner_id = request.app.state, request.state.owner_id
     is_large = num_bytes > SMALL_BYTES or (isinstance(body, FormBody) and body.has_binary_file)
     if isinstance(body, JsonBody) and not is_large:

@@ -59,10 +59,7 @@ def find_locked(session: Session, owner_id: str, selection_id: str) -> Job | Non
 
 
 def get_state(session: Session, owner_id: str, selection_id: str) -> JobState:
-    """Return what a poll needs, without the spec, the warnings and the error, which may be large.
-
-    Raises NotFound as `get`.
-    """
+    """Return what a poll needs, without spec, warnings and error, which may be large. Raises NotFound as `get`."""
     columns = [getattr(Job, name) for name in JobState.__slots__]
     return JobState(*_found(session.execute(select(*columns).where(*is_own(owner_id, selection_id))).one_or_none()))
 
@@ -144,10 +141,7 @@ def resume(services: Services, session: Session, owner_id: str, selection_id: st
 
 
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
-    """Delete an ended selection and those of its datasets that no other selection uses.
-
-    Raises Conflict if the selection has not ended.
-    """
+    """Delete an ended selection and its datasets that no other uses. Raises Conflict if it has not ended."""
     job = get(session, owner_id, selection_id)
     datasets = [id_ for id_ in (job.dataset_id, job.test_dataset_id) if id_ is not None]
     has_ended = Job.status.in_([status.value for status in TERMINAL])

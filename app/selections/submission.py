@@ -74,10 +74,7 @@ def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
 
 
 def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
-    """As `find_answer`, and lock the key until the transaction ends.
-
-    Raises Conflict if another request holds the lock.
-    """
+    """As `find_answer`, and lock the key until the transaction ends. Raises Conflict if another request has it."""
     if not session.scalar(_HOLD, {"name": f"{request.owner_id}\n{request.key}"}):
         raise Conflict(
             "another request with this Idempotency-Key is in progress; repeat the request later",
@@ -110,10 +107,7 @@ Labelled = ParsedDataset | KnownDataset
 
 
 def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
-    """A dataset of labelled texts that the field of a body names.
-
-    Raises Unprocessable if the owner has no such dataset.
-    """
+    """A dataset of labelled texts that the field of a body names. Raises Unprocessable as `check_dataset`."""
     with services.database.session_scope() as session:
         check_dataset(session, owner_id, dataset_id, field)
         rows, column = load_rows(session, dataset_id), find_label_column(session, dataset_id)
@@ -121,10 +115,7 @@ def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str)
 
 
 def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
-    """Lock a dataset that the field of a body names against deletion.
-
-    Raises Unprocessable if the owner has no such dataset.
-    """
+    """Lock a dataset that a body names against deletion. Raises Unprocessable if the owner has no such dataset."""
     if not owns_dataset(session, owner_id, dataset_id):
         raise Unprocessable.at(
             f"/{field}", "there is no dataset of labelled texts with this id", code="unknown-dataset"

@@ -17,6 +17,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.logs import find_sqlstate
 from app.settings import Settings
 
 POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
@@ -55,12 +56,6 @@ class Database:
         self.engine.dispose()
 
 
-def find_sqlstate(error: Exception) -> str | None:
-    """Return the SQLSTATE of an error of SQLAlchemy; None if Postgres did not answer."""
-    found: str | None = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return found
-
-
 def is_away(error: Exception) -> bool:
     """Whether no statement would succeed now. A statement that Postgres refused or cut off is no outage."""
     if not isinstance(error, DBAPIError):
@@ -93,7 +88,7 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
 
 def _report_outage(context: ExceptionContext) -> OperationalError | None:
     """Make an outage of another name an OperationalError, and have the next transaction connect anew."""
-    if getattr(context.original_exception, "sqlstate", None) not in _OUTAGES:
+    if find_sqlstate(context.original_exception) not in _OUTAGES:
         return None
     context.is_disconnect = True
     return OperationalError(context.statement, None, context.original_exception, connection_invalidated=True)

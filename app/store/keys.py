@@ -147,10 +147,7 @@ class MadeKey:
 
 
 def create_key(database: Database, owner_id: str, name: str, days: int | None = None) -> MadeKey:
-    """Make a key of an owner, which expires after `days` days or never.
-
-    Raises KeyRefused if the name of the owner or of the key cannot be used.
-    """
+    """Make a key of an owner, which expires after `days` days or never. Raises KeyRefused if a name cannot be used."""
     if not OWNER_FORM.fullmatch(owner_id):
         raise KeyRefused("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
     if not 0 < len(name.strip()) <= _MAX_NAME_CHARACTERS or not name.isprintable():

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select
-from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -69,7 +68,7 @@ def find_name(session: Session, owner_id: str, name: str) -> Prompt | None:
 def lock_name(session: Session, owner_id: str, name: str) -> Prompt:
     """Return the row of a name, locked until the transaction ends. A new one is deleted, and has the version 0."""
     values = {"owner_id": owner_id, "name": name, "version": 0, "is_deleted": True}
-    session.execute(insert_or_not(Prompt).values(**values).on_conflict_do_nothing())
+    session.execute(upsert(Prompt).values(**values).on_conflict_do_nothing())
     own = select(Prompt).where(Prompt.owner_id == owner_id, Prompt.name == name)
     return session.execute(own.with_for_update()).scalar_one()
 
@@ -88,7 +87,7 @@ def add_version(session: Session, prompt: Prompt, content: PromptContent | None,
     if content is not None:
         names = ("digest", "result", "classifier", "pool_digest")
         copied = {one: getattr(content, one) for one in names}
-        session.execute(insert_or_not(PromptContent).values(**name, **copied).on_conflict_do_nothing())
+        session.execute(upsert(PromptContent).values(**name, **copied).on_conflict_do_nothing())
     values = {**name, "version": prompt.version, "digest": digest, **about}
     return session.execute(insert(PromptVersion).values(**values).returning(PromptVersion)).scalar_one()
 

@@ -96,12 +96,9 @@ class JobQueue:
             )
 
     def wake(self, num_waiting: Mapping[str, int]) -> int:
-        """Enqueue as many jobs as a queue lacks, so that there is one for each that waits. Returns their number.
+        """Enqueue as many jobs as a queue lacks of those that may start (`num_waiting`). Returns their number.
 
         A worker takes the next job, whichever woke it, so those that the sweep enqueues have ids of their own.
-
-        Args:
-            num_waiting: jobs that may start, by queue.
         """
         return sum(self._fill(self._queues[name], number) for name, number in num_waiting.items())
 

@@ -59,10 +59,7 @@ _RETRY_AFTER_SECONDS = 30
 
 
 def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
-    """Refuse one more job than the owner may have under way. Cheap, and two requests at once may both pass.
-
-    Raises TooManyRequests if the owner has as many as the settings allow.
-    """
+    """Raise TooManyRequests if the owner has as many jobs as allowed. Cheap; two requests at once may both pass."""
     most = settings.max_selections
     if most is None:
         return
@@ -78,10 +75,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
 
 
 def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
-    """As `check_quota`, and keep other requests of this owner waiting until the transaction ends.
-
-    Raises TooManyRequests if the owner has as many as the settings allow.
-    """
+    """As `check_quota`, and keep other requests of this owner waiting until the transaction ends."""
     lock_owner(session, owner_id, settings)
     check_quota(session, owner_id, settings)
 
@@ -93,13 +87,10 @@ def lock_owner(session: Session, owner_id: str, settings: Settings) -> None:
 
 
 def check_bytes(session: Session, owner_id: str, settings: Settings, added: int = 0) -> None:
-    """Refuse more than an owner may have stored.
+    """Refuse more bytes than an owner may have stored, with `added` that are to be written.
 
-    Call it before rows are written, so that a refusal costs no disk, and again afterwards under `lock_owner`, for
-    other requests of the owner may have written meanwhile.
-
-    Args:
-        added: what is to be written (bytes).
+    Call it before rows are written, so that a refusal costs no disk, and again afterwards under `lock_owner`, for other
+    requests of the owner may have written meanwhile.
     """
     most = settings.max_owner_bytes
     if most is None:

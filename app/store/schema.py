@@ -13,10 +13,7 @@ from app.settings import Settings
 
 
 def upgrade_schema(settings: Settings) -> None:
-    """Run the missing migrations. Several processes can call this at the same time.
-
-    Raises ValueError if this release does not know the revision of the database.
-    """
+    """Run the missing migrations; several processes may at once. Raises ValueError for an unknown revision."""
     engine = create_engine(settings.database_url, poolclass=NullPool)
     with engine.connect() as connection:
         found = current_revision(connection)

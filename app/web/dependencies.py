@@ -19,12 +19,17 @@ OWNER_ROUTE = [API_KEY, KNOWN_PARAMETERS]
 """What every route of an owner has."""
 
 
-async def get_services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
+def read_state(name: str, *, of_app: bool = False) -> Any:
+    """Make the dependency that reads what the state of the request, or of the application, has under this name."""
+
+    async def read(request: Request) -> Any:
+        return getattr(request.app.state if of_app else request.state, name)
+
+    return Depends(read)
 
 
-ServicesDep = Annotated[Services, Depends(get_services)]
+ServicesDep = Annotated[Services, read_state("services", of_app=True)]
+OwnerDep = Annotated[str, read_state("owner_id")]
 
 
 def get_session(services: ServicesDep) -> Iterator[Session]:
@@ -34,14 +39,6 @@ def get_session(services: ServicesDep) -> Iterator[Session]:
 
 
 SessionDep = Annotated[Session, Depends(get_session, scope="function")]
-
-
-async def get_owner(request: Request) -> str:
-    owner: str = request.state.owner_id
-    return owner
-
-
-OwnerDep = Annotated[str, Depends(get_owner)]
 
 
 def make_id_reader(kind: str, prefix: str) -> Any:

@@ -11,13 +11,34 @@ import time
 from contextlib import suppress
 from threading import Event
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 _TICKS = 5  # of uvicorn, ten a second
 
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than the pause between two polls of a client, and than the API keeps a connection that it does not use.
+Uvicorn's default of 5 s cuts off polls."""
+
 DRAINING = "draining"
 """Name of the flag in the state of each request (the lifespan state of ASGI): an `Event` of `threading`."""
+
+
+def configure_server(app: Any, host: str, port: int, grace_seconds: int, **more: Any) -> uvicorn.Config:
+    """How each process that serves HTTP is served. `more`: arguments of `uvicorn.Config`."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        http="h11",  # bounds the bytes of headers (64 KiB); httptools keeps all that are sent, without a key
+        access_log=False,  # app/web/access_log.py logs requests
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=grace_seconds,
+        server_header=False,
+        **more,
+    )
 
 
 class DrainingServer(uvicorn.Server):

@@ -22,8 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from app.errors import NO_SPACE, TITLES, AppError, BadRequest, Conflict, Unavailable, make_internal_error, problem
-from app.logs import summarize
-from app.store.database import find_sqlstate
+from app.logs import find_sqlstate, summarize
 from app.web.access_log import HEADER, note_problem
 from app.web.parameters import BY_HTMX, REVALIDATED, Unchanged, answer_unchanged, root_of
 from app.web.validation import error_items, join_details

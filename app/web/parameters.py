@@ -47,12 +47,7 @@ def read_number(written: str, most_digits: int) -> int | None:
 
 
 def read_last_number(written: str | None, most_digits: int, name: str, what: str) -> int | None:
-    """The number after which a list goes on; None to begin.
-
-    Args:
-        name: of the parameter or header.
-        what: the things in the list.
-    """
+    """The number in a parameter or header (`name`) after which a list of `what` goes on; None to begin."""
     number = None if written is None else read_number(written, most_digits)
     if written is not None and number is None:
         raise BadRequest(

@@ -54,10 +54,7 @@ _Body = TypeVar("_Body", bound=Incoming)
 
 
 def read_model(kind: type[_Body], value: Any, *prefix: str) -> _Body:
-    """Validate a JSON value; `prefix` is where it stands in the request, for pointers.
-
-    Raises Unprocessable, which names every fault in words.
-    """
+    """Validate a JSON value at the place `prefix`. Raises Unprocessable, which names every fault in words."""
     try:
         return kind.model_validate(_leave_out_unknown(kind, value))
     except ValidationError as error:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.store.database import Database
 
-KEEP_ALIVE_SECONDS = 75
-"""Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
 DRAIN_SECONDS = 5.0
 GRACEFUL_SHUTDOWN_SECONDS = 20
 MAX_CONNECTIONS = 2500  #: further requests get 503, so that the accepted ones stay fast
@@ -43,28 +41,16 @@ def serve(
     ] = DRAIN_SECONDS,
 ) -> None:
     """Serve the HTTP API. LENS_DATABASE_URL and LENS_REDIS_URL name Postgres and Redis."""
-    import uvicorn
-
     from app.logs import configure_logging
-    from app.web.draining import DrainingServer
+    from app.web.draining import DrainingServer, configure_server
 
     settings = read_settings()
     check_host(settings, host)
     _check_spool(settings)
     configure_logging(settings.log_level, settings.log_format)
-    config = uvicorn.Config(
-        "app.main:create_app",
-        factory=True,
-        host=host,
-        port=port,
-        log_config=None,
-        http="h11",  # bounds the bytes of headers (64 KiB); httptools keeps all that are sent, without a key
-        access_log=False,  # app/web/access_log.py logs requests
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
-        server_header=False,
-        limit_concurrency=max_connections + 1,  # uvicorn counts the connection that asks
-    )
+    most = max_connections + 1  # uvicorn counts the connection that asks
+    grace = GRACEFUL_SHUTDOWN_SECONDS
+    config = configure_server("app.main:create_app", host, port, grace, factory=True, limit_concurrency=most)
     server = DrainingServer(config, drain_seconds, settings.silent_seconds)
     server.run()
     if not server.started:

@@ -84,11 +84,7 @@ class LastingChild:
 
 
 def is_registered(redis: Redis, pid: int, started: str) -> bool:
-    """Whether this worker waits for jobs. The entry of an earlier process may have the same number.
-
-    Args:
-        redis: its answers are text (`decode_responses`).
-    """
+    """Whether this worker waits for jobs; an earlier process may have had its number. `redis` answers in text."""
     try:
         entries = [redis.hmget(key, "pid", "birth") for key in redis.smembers(_REGISTERED)]
     except RedisError:
@@ -183,11 +179,13 @@ def running_stack(spec: StackSpec, say: Callable[[str], None]) -> Iterator[Stack
             address = f"http://127.0.0.1:{port}"
             environment |= {"LENS_ANSWERS_ADDRESSES": address, "LENS_ANSWERS_TOKEN": secrets.token_hex(32)}
             words = ["lens_cli", "answers", "--port", str(port)]
-            others.append(keep("answering process", words, environment, partial(_is_healthy, address)))
+            answering = exits.enter_context(httpx.Client(base_url=address, timeout=0.5, trust_env=False))
+            is_up = partial(_answers, answering, "/healthz")
+            others.append(keep("answering process", words, environment, is_up))
         words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
         words += ["--drain-seconds", "0"]  # no balancer looks at it
         client = exits.enter_context(httpx.Client(base_url=spec.url, timeout=5.0, trust_env=False))
-        api = keep("API", words, environment, partial(_is_ready, client), 25.0)
+        api = keep("API", words, environment, partial(_answers, client, "/readyz"), 25.0)
         redis = exits.enter_context(Redis.from_url(servers.redis_url, decode_responses=True))
         for name, models in (("worker", "weights"), ("endpoint worker", "endpoints")):
             if models == "weights" or settings.endpoints:
@@ -225,13 +223,7 @@ def _wait_until_ready(stack: Stack) -> None:
         stack.look_after()
 
 
-def _is_ready(client: httpx.Client, *_: object) -> bool:
+def _answers(client: httpx.Client, path: str, *_: object) -> bool:
     with suppress(httpx.TransportError):
-        return client.get("/readyz").is_success
-    return False
-
-
-def _is_healthy(url: str, *_: object) -> bool:
-    with suppress(httpx.TransportError):
-        return httpx.get(f"{url}/healthz", timeout=0.5, trust_env=False).is_success
+        return client.get(path).is_success
     return False

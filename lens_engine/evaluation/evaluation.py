@@ -31,6 +31,7 @@ def measure(
         InvalidDataset: no row has an answer.
     """
     figures = answers.figures()
+    form = PromptForm() if classifier.retrieval is None else classifier.retrieval.form
     unanswered, quality = len(examples) - len(figures.gold), measure_with_intervals(figures)
     too_long = [f"{show_count(unanswered, 'row', 'was')} too long and not judged"] if unanswered else []
     return EvaluationResult(
@@ -38,18 +39,12 @@ def measure(
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in answers.confusion().tolist()),
-        prompt_form=_form_of(classifier),
+        prompt_form=form if classifier.prompts else None,
         prompts=len(classifier.prompts),
         model=classifier.model,
         dataset_sha256=digest_examples(examples),
         warnings=(*notes, *too_long, *warn_of_largest_class([quality])),
     )
-
-
-def _form_of(classifier: Classifier) -> PromptForm | None:
-    if not classifier.prompts:
-        return None
-    return PromptForm() if classifier.retrieval is None else classifier.retrieval.form
 
 
 OPTIMISTIC = "these are the rows of the selection, which chose or fitted what is judged; the figures are optimistic"

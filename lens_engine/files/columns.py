@@ -159,12 +159,7 @@ def find_start(rows: Sequence[Sequence[str]], known: Sequence[str]) -> int:
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], known: Sequence[str]) -> bool:
-    """Whether the first record is a header.
-
-    Args:
-        rows: the next records, as wide as the first.
-        known: names of columns that the caller knows.
-    """
+    """Whether the first record is a header above rows as wide as it. `known`: columns that the caller knows."""
     if not rows or any(fold_name(name) in map(fold_name, first) for name in known):
         return True
     if list(first) in list(map(list, rows)):  # files were joined, each with its header

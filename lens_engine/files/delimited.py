@@ -47,11 +47,7 @@ class Form(NamedTuple):
     skips_spaces: bool = False  #: whether a field begins after the spaces that follow a delimiter
 
     def split(self, lines: Iterable[str]) -> list[str]:
-        """The fields of the first record.
-
-        Raises:
-            csv.Error: a quote is in the wrong place, or never closed.
-        """
+        """The fields of the first record. Raises csv.Error if a quote is in the wrong place, or never closed."""
         is_long = len(self.delimiter) > 1
         records = csv.reader(
             (one.replace(self.delimiter, _STAND_IN) for one in lines) if is_long else lines,

@@ -117,10 +117,8 @@ class WantedColumns:
         return None if self.label is None else show_value(pick(cells, self.label))
 
     def find_fault(self, row: Row, text: object, label: object, encoding: str | None) -> Fault | None:
-        """What hinders the reading of values as text and label; None of good and of blank ones.
-
-        Args:
-            encoding: by which the file was decoded, if a surrogate is a byte that is not of it.
+        """What hinders the reading of values as text and label; None of good and of blank ones. `encoding`: by which
+        the file was decoded, if a surrogate is a byte that is not of it.
         """
         missing = [name for name, value in ((self.text, text), (self.label, label)) if value is MISSING]
         found = f"keys found: {show_names(list(row.cells)) or 'none'}" if missing else ""

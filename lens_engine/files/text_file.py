@@ -176,12 +176,7 @@ class TextFile:
 def open_text(
     file: io.BufferedReader, limits: ParsingLimits, field: str, given: Dialect, usual: Dialect, known: tuple[str, ...]
 ) -> TextFile:
-    """The file as text.
-
-    Args:
-        usual: how earlier files were written.
-        known: names of columns that the caller knows.
-    """
+    """The file as text. `usual`: how earlier files were written. `known`: names of columns that the caller knows."""
     file.seek(0)
     first = file.read(_PIECE_BYTES)
     telling = next((piece for piece in _read_pieces(file, first) if not piece.isascii()), b"")

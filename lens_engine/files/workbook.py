@@ -58,9 +58,7 @@ class _Frugal:
 
 class _Parts:
     """The parts of an archive, all of which may unpack to `most` bytes, and fill as many with what is kept of them.
-
-    Raises:
-        zipfile.BadZipFile, NotImplementedError, ValueError: the file is no archive, or a damaged one.
+    Raises zipfile.BadZipFile, NotImplementedError or ValueError if the file is no archive, or a damaged one.
     """
 
     def __init__(self, file: BufferedReader, most: int, field: str) -> None:
@@ -170,7 +168,6 @@ def read_workbook(file: BufferedReader, field: str, limits: ParsingLimits, known
     tops = ((sheet, list(filter(None, sheet[1][find_start(sheet[1][:_SAMPLE], known)]))) for sheet in filled)
     name, rows = next((sheet for sheet, top in tops if len(top) > 1 and any(map(is_usual, top))), filled[0])
     others = [one for one, _ in filled if one != name]
-    limits.check_rows(len(rows) - 1, field)
     width, start = max(map(len, rows[:_SAMPLE])), find_start(rows[:_SAMPLE], known)
     kind = f"a workbook, of which the sheet {show_label(name)} is read"
     kind += f", and not {', '.join(map(show_label, others[:10]))}" if others else ""

@@ -61,11 +61,7 @@ class Money:
 
     @contextmanager
     def limited(self, reserve: Cost) -> Iterator[None]:
-        """A context in which no request is sent that the limit does not cover beside the reserve.
-
-        Raises:
-            BudgetSpent: by the scorer, in the block.
-        """
+        """A context in which the scorer raises BudgetSpent where the limit does not cover a request and the reserve."""
         spending = self._spending
         if spending is None or self._max_cost is None:
             yield

@@ -261,11 +261,7 @@ class OpenModel(Protocol):
 
 
 def find_scorer(model: LabelScorer | OpenModel) -> LabelScorer:
-    """The scorer of an open model; a scorer is its own.
-
-    Raises:
-        TypeError: it is neither.
-    """
+    """The scorer of an open model; a scorer is its own. Raises TypeError if it is neither."""
     found = model if isinstance(model, LabelScorer) else getattr(model, "scorer", None)
     if not isinstance(found, LabelScorer):
         wanted = f"open_model({model!r})" if isinstance(model, str) else "the model that open_model returns"

@@ -55,11 +55,7 @@ def _check_prompt_length(parts: Mapping[str, int], max_prompt_tokens: int) -> No
 
 
 def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> None:
-    """Refuse NaN and infinities.
-
-    Args:
-        label_log_probs: `[prefixes, queries, labels]`, or `[pairs, labels]`.
-    """
+    """Refuse NaN and infinities in `[prefixes, queries, labels]`, or `[pairs, labels]`."""
     finite = np.isfinite(label_log_probs)
     if finite.all():
         return
@@ -128,10 +124,7 @@ def find_floors(values: LabelLogProbs) -> NDArray[np.bool_]:
 
 
 def check_floors(scores: LabelLogProbs, model: str) -> None:
-    """
-    Args:
-        scores: of a chat.
-    """
+    """`scores`: of a chat."""
     share = find_floors(scores).mean()
     if scores.size >= _LEAST_VALUES and share > MOST_FLOORS:
         raise EndpointError(
@@ -151,10 +144,7 @@ def count_true_floors(scores: LabelLogProbs, gold: IndexArray) -> int:
 
 
 def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> None:
-    """
-    Args:
-        scores, gold: as `count_true_floors`.
-    """
+    """`scores`, `gold`: as `count_true_floors`."""
     values = scores.size // scores.shape[-1]
     if values >= _LEAST_VALUES and (floors := count_true_floors(scores, gold)) > MOST_TRUE_FLOORS * values:
         raise EndpointError(

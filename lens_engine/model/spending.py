@@ -116,10 +116,7 @@ class Spending:
         return self.limit is None or self.usd + self._reserved + usd <= self.limit
 
     def reserve(self, usd: float) -> None:
-        """
-        Raises:
-            BudgetSpent: the limit does not leave this much.
-        """
+        """Reserve what a request may cost. Raises BudgetSpent if the limit does not leave this much."""
         with self._lock:
             if usd and not self.affords(usd):
                 raise BudgetSpent(

@@ -128,10 +128,8 @@ def _cut(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def leading_special_tokens(content: Sequence[int], whole: Sequence[int]) -> Tokens:
-    """The special tokens that a tokenizer puts before a text, without those that it puts after it.
-
-    Args:
-        content, whole: tokens of a text without all these, and with them.
+    """The special tokens that a tokenizer puts before a text, without those that it puts after it. `content`, `whole`:
+    tokens of a text without all these, and with them.
     """
     for start in range(len(whole) - len(content) + 1):
         if whole[start : start + len(content)] == content:

@@ -92,11 +92,7 @@ class ChatTask(Task):
 
 
 def ask_for_words(task: Task, answers: Sequence[str], *, is_sampled: bool = False) -> ChatTask:
-    """The task as a chat that answers with the label words.
-
-    Args:
-        answers, is_sampled: as in `ChatForm`.
-    """
+    """The task as a chat that answers with the label words. `answers`, `is_sampled`: as in `ChatForm`."""
     system = instruct(task.verbalizer.words.values())
     return ChatTask(task, ChatForm(system=system, answers=tuple(answers), is_sampled=is_sampled))
 

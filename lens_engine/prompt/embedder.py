@@ -238,11 +238,7 @@ def has_embedder(reference: str | None) -> bool:
 
 
 def open_embedder(reference: str) -> Embedder:
-    """Open an embedder; the last two stay in memory.
-
-    Args:
-        reference: a folder, or `auto`.
-    """
+    """Open an embedder, a folder or `auto`; the last two stay in memory."""
     if missing := _list_missing():
         raise InvalidConfig(
             f"sentence embeddings need {' and '.join(missing)}, which are not installed here; in the folder of Lens, "

@@ -155,11 +155,7 @@ class Retrieval(Record):
         return self.pool.find_index(self.form.embedder)
 
     def demonstrations(self, texts: Sequence[str], fixed: Collection[int] = ()) -> list[list[Found]]:
-        """For each text its nearest rows, the nearest last; none for a fixed form.
-
-        Args:
-            fixed: row numbers of the fixed demonstrations of the prompt, which are not found again.
-        """
+        """For each text its nearest rows, the nearest last, without the rows `fixed`; none for a fixed form."""
         pool = self.pool
         shown = [pool.places[row] for row in fixed if row in pool.places]
         return [

@@ -119,11 +119,7 @@ def replace_unstorable(cell: Any) -> Any:
 
 
 def show_places(places: Sequence[str], number: int = 0) -> str:
-    """The first of lines or rows, and how many more there are.
-
-    Args:
-        number: of all, if it is larger.
-    """
+    """The first of lines or rows, and how many more there are of `number`."""
     more = max(number, len(places)) - MAX_SHOWN
     return ", ".join(places[:MAX_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 

@@ -20,11 +20,7 @@ def show_percent(share: float) -> str:
 
 
 def show_share(share: float, n: int) -> str:
-    """A share as per cent: a whole number below a thousand rows, whose error is larger than one decimal says.
-
-    Args:
-        n: number of rows that it is a share of.
-    """
+    """A share of `n` rows as per cent: below a thousand rows a whole number, whose error exceeds a decimal."""
     return f"{show_percent(share)} %" if n < 1000 else f"{100 * share:.1f} %"
 
 
@@ -34,11 +30,7 @@ def show_right(share: float, n: int) -> str:
 
 
 def show_count(number: int, noun: str, verb: str | None = None) -> str:
-    """A number with its noun and verb: "1 row has", "12 rows have".
-
-    Args:
-        verb: in the singular: "has", "is" or "was".
-    """
+    """A number with its noun and its verb, which is given in the singular: "1 row has", "12 rows have"."""
     words = [f"{number:,}", noun if number == 1 else f"{noun}s"]
     if verb is not None:
         words.append(verb if number == 1 else _VERBS[verb])

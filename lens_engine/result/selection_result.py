@@ -202,13 +202,9 @@ def find_chosen(result: SelectionResult) -> TestedClassifier | None:
 
 def kind_of(one: TestedClassifier | Candidate | Contender) -> HeadlineKind:
     """A prompt, word counting, or another classifier."""
-    if isinstance(one, Contender):
-        return "prompt" if one.kind == "prompt" else _kind_of_classifier(one.method)
-    return _kind_of_classifier(one.name)
-
-
-def _kind_of_classifier(name: str) -> HeadlineKind:
-    return "words" if name == "bag_of_words" else "classifier"
+    if isinstance(one, Contender) and one.kind == "prompt":
+        return "prompt"
+    return "words" if (one.method if isinstance(one, Contender) else one.name) == "bag_of_words" else "classifier"
 
 
 def find_estimate(result: SelectionResult, kind: HeadlineKind) -> Estimate | None:
@@ -298,6 +294,8 @@ class PromptOfAnswer:
         answer, made_of, head = self.answer, self.made_of, head_of_prompt(self.task, self.answer)
         prompt = find_renderer(self.task, answer, self.pool)
         a_demonstration = fmean([one.tokens for one in answer.plain.examples] or [0])
+        # As measured for a classifier with prompts, or else of the demonstrations, which have a label word more.
+        a_query = fmean(self.query_tokens or [one.tokens for one in answer.examples] or [0])
         return Classifier(
             task=self.task,
             prompts=(Prompt(rows=prompt.rows, demonstrations=prompt.fixed),),
@@ -306,18 +304,13 @@ class PromptOfAnswer:
             model=ModelRecord(
                 model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device
             ),
-            tokens_per_input=self._mean_query_tokens() + answer.form.nearest * a_demonstration,
+            tokens_per_input=a_query + answer.form.nearest * a_demonstration,
             tokens_held=self.opening_tokens + sum(one.tokens for one in answer.examples),
             most_tokens=self.most_tokens,
             retrieval=prompt.retrieval,
             quality=answer.test or answer.judged,
             input=input,
         )
-
-    def _mean_query_tokens(self) -> float:
-        """As measured for a classifier with prompts, or else of the demonstrations, which have a label word more; 0
-        without either."""
-        return fmean(self.query_tokens or [one.tokens for one in self.answer.examples] or [0])
 
 
 def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | PriorHead:

@@ -3,10 +3,6 @@
 A prompt is not trained on rows, so every row judges each contender that does not show it. With few rows all of them
 judge, and sets of demonstrations are drawn. From some 150 rows on LENS finds them, on search rows that judge nothing.
 Whatever a row does, it may be a demonstration that is found for an input, and classifiers are fitted on all.
-
-cleaning       joins spellings of labels, leaves out repeated, conflicting and leaked texts
-label_rows     refuses or drops labels with too few rows or without a label word
-row_warnings   what was changed or left out
 """
 
 from collections import Counter

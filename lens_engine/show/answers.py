@@ -13,7 +13,7 @@ from lens_engine.result import Answers, SelectionResult
 from lens_engine.result.selection_result import find_chosen
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
-from lens_engine.show.words import name_choice, name_use
+from lens_engine.show.words import USES, name_choice
 
 _MOST_WRONG = 80
 """Largest number of wrong answers that are listed: with their texts, three such lists have some 100 kB."""
@@ -156,7 +156,7 @@ def list_answered(result: SelectionResult) -> list[Answered]:
         result.support_examples, answers.support_examples, answers.support_examples_probabilities, strict=True
     ):
         figure = one.test if answers.is_test else one.judged
-        found.append((one.use, f"{name_choice(one)}, {name_use(one.use)}", answered, shares, figure))
+        found.append((one.use, f"{name_choice(one)}, {USES[one.use]}", answered, shares, figure))
     return [
         Answered(name, title, result.task.labels, *_leave_out_empty(answers, answered, shares), own, answers.is_test)
         for name, title, answered, shares, own in found

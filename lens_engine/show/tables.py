@@ -12,8 +12,8 @@ from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
     ALWAYS_THE_LARGEST,
+    USES,
     name_contender,
-    name_use,
     say_largest_class,
     show_accuracy,
     show_f1,
@@ -53,7 +53,7 @@ def list_shown(answer: SupportExamples) -> list[ShownExamples]:
 
 def tabulate_examples(answer: SupportExamples, *, is_other: bool = False) -> Table:
     """The fixed demonstrations of a prompt, in its order; or of its fixed form, where its best form is another."""
-    use = f" ({name_use(answer.use)})" * (answer.use != "prompt")
+    use = f" ({USES[answer.use]})" * (answer.use != "prompt")
     title = f"Examples, in order{'; the similar ones follow' * (answer.form.nearest > 0)}{use}"
     title = title if answer.examples else "No examples"
     return Table(

@@ -15,7 +15,8 @@ HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word
 PROMPT_PRICE = "text, for this model"
 """What a prompt takes, beside its figure."""
 
-_USES: dict[Use, str] = {"prompt": "as the model answers", "probabilities": "corrected"}
+USES: dict[Use, str] = {"prompt": "as the model answers", "probabilities": "corrected"}
+"""How a prompt is read."""
 
 STEPS = {
     "search": "the search for better sets of examples",
@@ -85,11 +86,6 @@ def quote_label(label: str) -> str:
     return f"“{shorten(label, _MOST_CHARACTERS)}”"
 
 
-def name_use(use: Use) -> str:
-    """How a prompt is read."""
-    return _USES[use]
-
-
 def show_figure(figure: float | None) -> str:
     """A share or macro-F1; a dash if it was not measured."""
     return NOTHING if figure is None else f"{figure:.3f}"
@@ -113,20 +109,12 @@ def show_with_range(one: Accuracy | None) -> str:
     return f"{show_accuracy(one)} ({show_percent(low)}–{show_percent(high)})"
 
 
-def say_right(one: Accuracy, objective: Objective = "accuracy", what: str = "") -> str:
-    """How many are right: "105 of 120 test texts (88 %)"; where macro-F1 decides, that too."""
-    right = f"{round(one.accuracy * one.n):,} of {one.n:,}{what} ({show_accuracy(one)})"
-    if objective == "accuracy" or one.macro_f1 is None:
-        return right
-    return f"{right}, macro-F1 {one.macro_f1:.2f}"
-
-
 def say_expected(one: Accuracy, objective: Objective = "accuracy", *, is_test: bool) -> str:
-    """How many test texts are right; or how many new ones will be, with the range."""
+    """How many test texts are right; or how many new ones will be, with the range. Where macro-F1 decides, that too."""
+    f1 = "" if objective == "accuracy" or one.macro_f1 is None else f", macro-F1 {one.macro_f1:.2f}"
     if is_test:
-        return f"right for {say_right(one, objective, ' test texts')}"
-    told = f"right for about {show_with_range(one)} of new texts"
-    return told if objective == "accuracy" or one.macro_f1 is None else f"{told}, macro-F1 {one.macro_f1:.2f}"
+        return f"right for {round(one.accuracy * one.n):,} of {one.n:,} test texts ({show_accuracy(one)}){f1}"
+    return f"right for about {show_with_range(one)} of new texts{f1}"
 
 
 def say_largest_class(figure: Accuracy | None, objective: Objective = "accuracy") -> list[str]:

@@ -88,7 +88,10 @@ class PostgresServer(EmbeddedServer):
         """Start the server, and create the database and the role of the service if they are missing."""
         if not self._data_dir.exists():
             self._initialise()
-        self._check_who_may_connect()
+        rules = self._data_dir / "pg_hba.conf"
+        if not rules.exists() or rules.read_text("utf-8") != _HBA:
+            message = f"{self._data_dir} is not as this version of Lens makes it: Postgres could let other accounts in"
+            raise RefusedInput(message, f"move the folder away, or choose another data directory; see {rules}")
         _stop_leftover(self._data_dir)
         starter = f'starter "{name_of_this_account()}" {_SUPERUSER}\n'
         write_private(self._data_dir / "pg_ident.conf", starter, self.account)
@@ -128,12 +131,6 @@ class PostgresServer(EmbeddedServer):
         for name, text in (("pg_hba.conf", _HBA), ("postgresql.conf", _CONF), ("postgresql.auto.conf", "")):
             write_private(scratch / name, text, self.account)
         scratch.rename(self._data_dir)
-
-    def _check_who_may_connect(self) -> None:
-        rules = self._data_dir / "pg_hba.conf"
-        if not rules.exists() or rules.read_text("utf-8") != _HBA:
-            message = f"{self._data_dir} is not as this version of Lens makes it: Postgres could let other accounts in"
-            raise RefusedInput(message, f"move the folder away, or choose another data directory; see {rules}")
 
     def _create_role_and_database(self) -> None:
         with self._connect("template1") as connection:

@@ -1,7 +1,7 @@
 """What a server has to prove before it is believed. Each check here caught a server that answered wrong numbers.
 
-Eight known prompts are asked three times. Keys, values, the model and the count of tokens are checked in every answer
-(see `reads`, and the modules of the kinds).
+Eight known prompts are asked three times. Keys, values, the model and the count of tokens are checked in every answer,
+by the modules of the kinds.
 """
 
 from collections.abc import Sequence
@@ -76,11 +76,7 @@ class Conformance:
         )
 
     def differ(self, scores: LabelLogProbs) -> float:
-        """Largest difference of other scores from these (nats).
-
-        Args:
-            scores: of all known prompts, or of the first of them  # [queries, labels].
-        """
+        """Largest difference (nats) from the scores of all known prompts or the first of them  # [queries, labels]."""
         return _differ(self.scores[: len(scores)], scores, self.forgiven)
 
     def check(self, where: str, why_alike: str) -> None:

@@ -2,7 +2,7 @@
 
 The unit is a *read*: the log-probabilities of some words after one prompt. A prompt is a sequence of parts: token ids
 for a server that takes them, or the rendered segments themselves for a chat. A label word of several tokens takes
-several reads, whose values add up (see `reads`).
+several reads, whose values add up.
 """
 
 from abc import ABC, abstractmethod
@@ -54,11 +54,7 @@ class ReadPlan:
     paths: tuple[tuple[tuple[int, int], ...], ...]
 
     def sum_paths(self, reads: Sequence[FloatArray]) -> LabelLogProbs:
-        """The log-probabilities of the label words  # [..., labels].
-
-        Args:
-            reads: of each read, the values  # [..., wanted].
-        """
+        """The log-probabilities of the label words  # [..., labels], from the values of each read  # [..., wanted]."""
         columns = [sum(reads[read][..., column] for read, column in path) for path in self.paths]
         return np.stack(columns, axis=-1).astype(np.float32)
 
@@ -114,14 +110,11 @@ class Server(ABC):
 
     @abstractmethod
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[Parts]:
-        """As `LabelScorer.encode_label_spans`."""
+        """Tokens of each label span, as `LabelScorer.encode_label_spans`."""
 
     @abstractmethod
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
-        """
-        Raises:
-            InvalidVerbalizer: the server cannot tell two label words apart.
-        """
+        """The reads of these label words. Raises InvalidVerbalizer if the server cannot tell two of them apart."""
 
     @abstractmethod
     def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
@@ -153,11 +146,7 @@ _ABOVE_ZERO = 1e-4
 
 @contextmanager
 def in_form_of(kind: str, where: str) -> Iterator[None]:
-    """A context that reads what a server of this kind answered.
-
-    Args:
-        where: the server, for errors.
-    """
+    """A context that reads what a server of this kind answered. `where`: the server, for errors."""
     try:
         yield
     except LensError:

@@ -29,7 +29,6 @@ class LlamaCppServer(TokenServer):
     prompts_per_request = 8
 
     async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
-        """As `TokenServer.ask`."""
         found = await self._complete(batch.prefix, batch.prompts, n_probs=_LISTED)
         self.check_counts(batch, _count(found)["prompt_tokens"])
         reads = [self._pick(answer, batch.wanted) for answer in found]
@@ -88,7 +87,6 @@ class LlamaCppServer(TokenServer):
 
     @staticmethod
     async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
-        """As `TokenServer.describe`."""
         props = await transport.get("/props")
         alias, path = (str(props.get(name))[:_MOST_NAME] for name in ("model_alias", "model_path"))
         names = {alias, path, PurePath(path).name, PurePath(path).stem}
@@ -107,7 +105,6 @@ class LlamaCppServer(TokenServer):
 
     @staticmethod
     async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:  # noqa: ARG004
-        """As `TokenServer.tokenise`."""
         body = {"content": text, "add_special": special, "parse_special": False}
         return read_tokens(await transport.post("/tokenize", body))
 

@@ -102,11 +102,7 @@ _BEARER = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
 
 
 def clean_words(said: object, key: str | None = None) -> str:
-    """The beginning of what a server says.
-
-    Args:
-        key: the key of the server; words with a part of it are masked.
-    """
+    """The beginning of what a server says. Words with a part of its key are masked."""
     text = _write(said)[:_READ_CHARACTERS]
     if key:
         text = text.replace(key, "[key]")

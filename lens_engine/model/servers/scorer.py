@@ -54,11 +54,6 @@ class PendingBlock:
     def is_answered(self) -> bool:
         return all(request.done() for request in self.requests)
 
-    def fill_in(self, found: Sequence[FloatArray]) -> None:
-        """Put what the requests brought where it belongs."""
-        for values, (view, rows) in zip(found, self.places, strict=True):
-            view[rows] = values
-
 
 def list_rows(server: Server, block: Block) -> list[Row]:
     """The prefixes of a block, each with the queries after it: all queries or, in a paired block, its own alone."""
@@ -123,14 +118,12 @@ class EndpointScorer(BlockScorer):
         return self._identity
 
     def fit_task(self, task: Task) -> Task:
-        """As `LabelScorer.fit_task`."""
         return self._server.fit_task(task) if isinstance(self._server, ChatServer) else super().fit_task(task)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> Sequence[tuple[int | str, ...]]:
-        """As `LabelScorer.encode_label_spans`."""
         return self._server.encode_label_spans(label_spans)
 
     def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str], prefixes: int = 1) -> Bill:
@@ -197,7 +190,9 @@ class EndpointScorer(BlockScorer):
     def _finish(self, pending: deque[PendingBlock], label_spans: Sequence[str]) -> LabelLogProbs:
         """Wait for the answers of the first block, and take it out."""
         one = pending[0]
-        one.fill_in(self._transport.wait_all(one.requests, others=list_requests(pending)))
+        found = self._transport.wait_all(one.requests, others=list_requests(pending))
+        for values, (view, rows) in zip(found, one.places, strict=True):
+            view[rows] = values
         pending.popleft()
         if self.spending.requests - self._checked_at >= CHECK_EVERY:
             self._checked_at = self.spending.requests

@@ -47,10 +47,7 @@ class TokenServer(contract.Server):
 
     @staticmethod
     async def describe(endpoint: Endpoint, transport: Transport) -> contract.ServerFacts:
-        """
-        Raises:
-            EndpointError: the server is of another kind, or does not have the model.
-        """
+        """What the server says of itself. Raises EndpointError if it is of another kind, or does not have the model."""
         raise NotImplementedError
 
     @staticmethod
@@ -81,7 +78,6 @@ class TokenServer(contract.Server):
     def encode(
         self, prefixes: Sequence[Prefix], queries: Sequence[str]
     ) -> list[tuple[contract.Parts, list[contract.Parts]]]:
-        """As `Server.encode`."""
         encoded: dict[bool, list[contract.Parts]] = {}
         for is_first in {not prefix for prefix in prefixes}:
             encoded[is_first] = [*self._tokenizer.encode_queries(queries, is_first=is_first)]
@@ -95,7 +91,6 @@ class TokenServer(contract.Server):
         return self._tokenizer.count(segments)
 
     async def answer(self, batch: contract.ReadBatch) -> FloatArray:
-        """As `Server.answer`."""
         with contract.in_form_of(self._kind, self._transport.where):
             return contract.pick_values(batch, await self.ask(batch), self._transport.where)
 
@@ -108,10 +103,7 @@ class TokenServer(contract.Server):
         raise NotImplementedError
 
     def check_counts(self, batch: contract.ReadBatch, counted: object) -> None:
-        """
-        Args:
-            counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
-        """
+        """`counted`: number of tokens of all prompts of the batch, as the server says; None if it does not say."""
         sent = sum(map(len, batch.prompts))
         if counted is not None and counted != sent:
             raise EndpointError(
@@ -227,7 +219,6 @@ class VllmServer(TokenServer):
 
     @staticmethod
     async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
-        """As `TokenServer.describe`."""
         found = await _find_model(endpoint, transport)
         try:
             version = (await transport.get("/version")).get("version")
@@ -244,7 +235,6 @@ class VllmServer(TokenServer):
 
     @staticmethod
     async def tokenise(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
-        """As `TokenServer.tokenise`."""
         body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
         return read_tokens(await transport.post("/tokenize", body))
 
