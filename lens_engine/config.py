@@ -104,7 +104,7 @@ class SearchOptions(Options):
         "every search row is both, and a permutation is ranked on the rows that it does not show.",
     )
     sets: int = Field(
-        32,
+        48,
         ge=2,
         le=200,
         description="Number of sets of demonstrations that are tried without a search: half of them random, half "

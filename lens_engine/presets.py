@@ -26,7 +26,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     "standard": SelectionConfig(
         classifier=ClassifierOptions(fit_rows=2000, embeddings="auto"),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, sets=40),
+        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3),
     ),
     # The paper's letter. Lambda is 1 on the sum over the seven other demonstrations; the option weighs their mean.
     "paper": SelectionConfig(

@@ -30,7 +30,7 @@ _LEAST_GAIN = 0.01
 _FIRST_ROWS = 12
 """Fewest rows of the first rung: fewer tell nothing."""
 
-_LEFT = (0.75, 0.5, 1 / 3)
+_LEFT = (1 / 2, 1 / 4, 1 / 6)
 """Largest share of the prompts that is left after each rung but the last."""
 
 _ALWAYS_LEFT = 4
@@ -151,7 +151,7 @@ def plan_rungs_of_judging(num_rows: int, num_prompts: int) -> list[Rung]:
         if end >= 1.5 * ends[-1] or part == 1:
             ends.append(end)
     ends = list(dict.fromkeys(ends))
-    shares = [1.0, *_LEFT[len(_LEFT) - (len(ends) - 2) :]]
+    shares = (1.0, *_LEFT)[: len(ends) - 1]
     return [
         Rung(max(round(share * num_prompts), min(_ALWAYS_LEFT, num_prompts)), start, end)
         for share, (start, end) in zip(shares, pairwise(ends), strict=True)
