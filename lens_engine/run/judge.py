@@ -33,8 +33,8 @@ _FIRST_ROWS = 12
 _LEFT = (1 / 2, 1 / 4, 1 / 6)
 """Largest share of the prompts that is left after each rung but the last."""
 
-_ALWAYS_LEFT = 4
-"""Prompts that stay whatever they score: no examples, a random set, and the best for each use."""
+_ALWAYS_LEFT = 6
+"""Fewest prompts that a rung leaves: no examples and a random set, which stay whatever they score, and four others."""
 
 _BLOCK = 8
 """Fixed prompts that are asked at a time, between two checkpoints."""
