@@ -113,16 +113,15 @@ class Choices:
         )
 
     def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
-        """No examples, classifiers without a language model, and a random set, as they are read for a use.
+        """No examples, classifiers without a language model, and random sets, as they are read for a use.
 
-        The first random set is asked for every row whatever it scores; the others that are left are no average sets.
+        Random sets that were dropped count, because the others are no average sets.
         """
         found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
-            if one is line or not self.table.is_whole(one):
-                continue
             name = one.name if one.prompt is None else self.proposals[one.prompt].method
-            if name in found and one.use in (None, use) and not (name == "random" and found[name]):
+            is_known = self.table.is_whole(one) or name == "random"
+            if one is not line and is_known and name in found and one.use in (None, use):
                 found[name].append(one)
         return found
 

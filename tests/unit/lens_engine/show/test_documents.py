@@ -25,7 +25,7 @@ FIGURES: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("contenders", 4, "usd"), 1.31, "1.31 USD"),
     (("tested", 3, "test", "accuracy"), 0.6173, "123 of 200 test texts"),
     (("contenders", 5, "test", "accuracy"), 0.6173, "counting words 62"),
-    (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words, no examples and random examples may"),
+    (("classifier_estimate", "beats", 0, "chance"), 0.43, "Counting words and no examples may"),
     (("support_examples", 0, "examples", 1, "effects", 2, "effect"), -0.3571, "-0.3571"),
     (("support_examples", 0, "examples", 0, "info_score"), 0.0937, "+0.0937"),
     (("support_examples", 0, "label_biases", 0, "bias"), -0.7713, "-0.7713"),

@@ -49,7 +49,9 @@ def make_confused(*wrong: int, rare: int = 4) -> SelectionResult:
     return make_result(answers=found, task=TaskRecord(template="{text} {label}", label_words=labels, separator=""))
 
 
-AS_GOOD = "Counting words and random examples may be as good."
+AS_GOOD = "Counting words may be as good."
+FEWER_WORDS = "Counting words gets 80 of 100 right, the classifier 91."
+OF_PROMPT = "Counting words and random examples may be as good."
 SURE = ESTIMATE.model_copy(update={"beats": (Chance(rival="words", chance=0.98),)})
 LOW = Estimate.model_validate(ESTIMATE.model_dump() | {"largest_class": 0.9})
 BY_F1 = make_result().provenance.model_copy(update={"config": {"objective": "macro_f1"}})
@@ -79,15 +81,15 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
     [
         (make_result(), f"{RIGHT} {AS_GOOD}"),
         (make_untested(), f"{EXPECT} {AS_GOOD}"),
-        (make_formed(1), f"{EXPECT.replace('the classifier', 'the prompt (1 fixed example)')} {AS_GOOD}"),
-        (make_formed(0), f"{EXPECT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
+        (make_formed(1), f"{EXPECT.replace('the classifier', 'the prompt (1 fixed example)')} {OF_PROMPT}"),
+        (make_formed(0), f"{EXPECT.replace('the classifier', 'the prompt (no examples)')} {OF_PROMPT}"),
         (
             make_formed(0, kind="nearest", nearest=8),
-            f"{EXPECT.replace('the classifier', 'the prompt (8 similar examples)')} {AS_GOOD}",
+            f"{EXPECT.replace('the classifier', 'the prompt (8 similar examples)')} {OF_PROMPT}",
         ),
         (
             make_formed(1, kind="fixed+nearest", nearest=4),
-            f"{EXPECT.replace('the classifier', 'the prompt (1 fixed and 4 similar examples)')} {AS_GOOD}",
+            f"{EXPECT.replace('the classifier', 'the prompt (1 fixed and 4 similar examples)')} {OF_PROMPT}",
         ),
         (
             make_untested("words"),
@@ -106,12 +108,12 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_result(provenance=BY_F1), f"{RIGHT[:-2]}, macro-F1 0.90). {AS_GOOD}"),
         (make_untested(classifier_estimate=SURE), f"{EXPECT} Counting words gets 80 of 100 right, the classifier 88."),
         (make_result(classifier_estimate=SURE, tested=TESTED_WORDS), f"{RIGHT} Counting words may be as good."),
-        (PLAIN_FIRST, f"{RIGHT.replace('the classifier', 'the prompt (no examples)')} {AS_GOOD}"),
+        (PLAIN_FIRST, f"{RIGHT.replace('the classifier', 'the prompt (no examples)')} {OF_PROMPT}"),
         # the test texts decide over the samples of the rows, of which 7 of 100 say otherwise
-        (make_result(tested=WORSE_WORDS), f"{RIGHT} {AS_GOOD.replace('Counting words and r', 'R')}"),
+        (make_result(tested=WORSE_WORDS), f"{RIGHT} {FEWER_WORDS}"),
         (make_untested(classifier_estimate=LIKELY), f"{EXPECT} {NO_MODEL}"),
-        (make_result(tested=(*WORSE_WORDS, EMBEDDED)), f"{RIGHT} {NO_MODEL} So may random examples."),
-        (make_result(tested=(*WORSE_WORDS, FAR)), f"{RIGHT} Random examples may be as good."),
+        (make_result(tested=(*WORSE_WORDS, EMBEDDED)), f"{RIGHT} {NO_MODEL}"),
+        (make_result(tested=(*WORSE_WORDS, FAR)), f"{RIGHT} {FEWER_WORDS}"),
         (
             make_result(tested=(TESTED[0], EMBEDDED.model_copy(update={"is_chosen": True}))),
             f"{RIGHT.replace('classifier', 'classifier of sentence embeddings; you need no language model')} {AS_GOOD}",
@@ -149,7 +151,7 @@ def test_decision_is_said_in_short_sentences(result: SelectionResult, told: str)
         ),
         ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": 0.019})}, AS_GOOD),
         ({"classifier_estimate": ESTIMATE.model_copy(update={"more_rows": -0.004})}, AS_GOOD),
-        ({"classifier_estimate": FEW}, "judged by 24 rows). Counting words and random examples may be as good."),
+        ({"classifier_estimate": FEW}, "judged by 24 rows). Counting words may be as good."),
         ({"tested": ()}, "No classifier was made."),
         ({"stop_reason": StopReason.BUDGET}, "Partial: a limit was reached; a larger one may find better examples."),
     ],
