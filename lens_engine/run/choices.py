@@ -113,10 +113,7 @@ class Choices:
         )
 
     def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
-        """No examples, classifiers without a language model, and random sets, as they are read for a use.
-
-        Random sets that were dropped count, because the others are no average sets.
-        """
+        """No examples, classifiers without a model, and all random sets (those that are left are no average sets)."""
         found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
             name = one.name if one.prompt is None else self.proposals[one.prompt].method

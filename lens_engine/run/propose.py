@@ -27,8 +27,7 @@ from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.types import Example
 
 NEAREST = (4, 8, 16)
-"""Numbers of nearest rows that are tried alone; the last without a search, whose best set with nearest rows is as long,
-and better."""
+"""Numbers of nearest rows that are tried alone; the last without a search, after which a set with 8 is better."""
 
 NEAREST_AFTER_FIXED = 8
 """Number of nearest rows that are tried after a set."""

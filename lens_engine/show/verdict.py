@@ -141,10 +141,7 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
 
 
 def list_as_good(result: SelectionResult) -> list[str]:
-    """What is not surely worse than the first choice: on the test texts, or else by the samples of the rows.
-
-    Random examples stand in the place of a prompt's examples; beside a classifier they say nothing.
-    """
+    """What is not surely worse than the first choice: on the test texts, or else by the samples of the rows."""
     estimate, own = find_estimate(result, result.first), find_test(result, result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
@@ -157,7 +154,7 @@ def list_as_good(result: SelectionResult) -> list[str]:
         other = tested.get(rival)
         if rival == ("embeddings" if _is_embedded(result) else result.first):
             continue
-        if rival == "random" and result.first != "prompt":
+        if rival == "random" and result.first != "prompt":  # a classifier is no choice of examples
             continue
         if own is not None and other is not None:
             is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))

@@ -1,6 +1,7 @@
-"""The demonstration's figures are those of the README in each number format, but for biases without examples."""
+"""The demonstration's figures are those of the README in each number format; which prompts are corrected may differ."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,16 @@ def test_figures_of_the_readme_are_those_of_a_run_within_two_texts(dtype: str, m
     run = SelectionRun.prepare(sources, TaskRequest(), resolve_config("quick", config))
     result = select_support_examples(run.problem, open_model(BUNDLED_MODEL, dtype=dtype).scorer, run.config)
 
-    found = {way.name: round(way.figure.accuracy * way.figure.n) for way in list_ways(result)}
-    shown = {name: int(right) for name, right in re.findall(LINE, README.read_text("utf-8"), re.MULTILINE)}
+    figures = [(way.name, round(way.figure.accuracy * way.figure.n)) for way in list_ways(result)]
+    found, shown = map(find_best, (figures, re.findall(LINE, README.read_text("utf-8"), re.MULTILINE)))
     assert shown.keys() == found.keys()
-    assert {name for name, right in shown.items() if abs(right - found[name]) > 2} <= {"prompt, no examples, corrected"}
+    assert {name: right for name, right in shown.items() if abs(right - found[name]) > 2} == {}
+
+
+def find_best(figures: Iterable[tuple[str, int | str]]) -> dict[str, int]:
+    """The most right answers of each way, as the model answers or corrected."""
+    found = dict[str, int]()
+    for name, right in figures:
+        name = name.removesuffix(", corrected")
+        found[name] = max(found.get(name, 0), int(right))
+    return found
