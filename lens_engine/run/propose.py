@@ -2,7 +2,7 @@
 
 A prompt is wording × examples: none, a set in an order, rows like the input, or both. Sets come from LENS where there
 are search rows, and beside them, or without them, from random draws. Each further contender costs optimism and rows,
-so there are some 25 to 50.
+so there are some 25 to 60.
 """
 
 from collections.abc import Iterator, Sequence
