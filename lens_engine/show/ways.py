@@ -78,7 +78,8 @@ def list_ways(result: SelectionResult) -> list[Way]:
             found.setdefault(way.name, way)
     if not found:
         return []
-    averages = (average_random(result, one) for one in result.support_examples if not is_tested(result))
+    uses = () if is_tested(result) else dict.fromkeys(map(find_reading, result.support_examples))
+    averages = (average_random(result, use) for use in uses)
     ways = sorted([*found.values(), *chain(*averages)], key=lambda way: (way.is_short, -way.figure.accuracy))
     largest = next(iter(found.values())).figure
     if (share := largest.largest_class) is not None:
@@ -128,12 +129,11 @@ def _list_compared(result: SelectionResult) -> Iterator[Contender]:
             yield one
 
 
-def average_random(result: SelectionResult, answer: SupportExamples) -> Iterator[Way]:
-    """The mean of the random sets, read as a prompt is, on judging rows; nothing if each was judged on few rows.
+def average_random(result: SelectionResult, use: Use) -> Iterator[Way]:
+    """The mean of the random sets, as they are read, on judging rows; nothing if each was judged on few rows.
 
     Those that were dropped count, because the others are no average sets.
     """
-    use = find_reading(answer)
     own = [one for one in result.contenders if (one.method, one.use, one.form.kind) == ("random", use, "fixed")]
     judged = [one.judged for one in own if one.judged is not None]
     if judged and not all(one.is_dropped for one in own):

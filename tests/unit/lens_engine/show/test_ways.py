@@ -56,6 +56,7 @@ def test_every_choice_has_its_estimate_and_what_was_not_chosen_is_marked() -> No
     "result",
     [
         make_formed(),
+        make_formed().model_copy(update={"support_examples": 2 * make_formed().support_examples[:1]}),
         make_untested(),
         make_result(),
         make_result(first="prompt"),
@@ -65,6 +66,7 @@ def test_every_choice_has_its_estimate_and_what_was_not_chosen_is_marked() -> No
 def test_box_chart_and_terminal_show_the_same_figures(result: SelectionResult) -> None:
     box, table = " ".join(sum((lines for _, lines in ResultView(result).box.lines), ())), draw_ways(result)
     titles = list(table.columns[0].cells)
+    assert len(set(map(str, titles))) == len(titles)
     for bar in list_bars(result):
         if not bar.is_chosen:
             name, mark = bar.label.removeprefix("prompt, ").removesuffix(" *"), "*" * bar.label.endswith("*")
