@@ -80,6 +80,7 @@ def tell_story(stack: Stack, console: Console, *, verbose: bool = False) -> str:
         page = f"{stack.url}/pages/selections/{selection_id}"
         console.print(f"Page, while this runs: {page}", soft_wrap=True)
         with selection_bar(console) as bar:
+            bar.wait("Loading the model")
             client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
             bar.finish("Done")
         console.print()

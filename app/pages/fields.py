@@ -32,7 +32,7 @@ _OPTIONS = (*TYPED_OPTIONS, "use", "labels.rare")
 
 
 async def read_form(request: Request) -> FormData:
-    """Raises UnsupportedMediaType if the body is no form, Unprocessable if a field holds what no store keeps."""
+    """The form of a request. Raises UnsupportedMediaType (no form), Unprocessable (a field that no store keeps)."""
     check_media_type(request, _FORM, send=f"a form ({_FORM})")
     fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
     for name, value in fields.multi_items():

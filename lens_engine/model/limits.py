@@ -124,7 +124,7 @@ def find_floors(values: LabelLogProbs) -> NDArray[np.bool_]:
 
 
 def check_floors(scores: LabelLogProbs, model: str) -> None:
-    """`scores`: of a chat."""
+    """Refuse scores of a chat of which too many are floors. Raises EndpointError."""
     share = find_floors(scores).mean()
     if scores.size >= _LEAST_VALUES and share > MOST_FLOORS:
         raise EndpointError(
@@ -144,7 +144,7 @@ def count_true_floors(scores: LabelLogProbs, gold: IndexArray) -> int:
 
 
 def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> None:
-    """`scores`, `gold`: as `count_true_floors`."""
+    """The same of the rows' own labels; `scores`, `gold`: as `count_true_floors`."""
     values = scores.size // scores.shape[-1]
     if values >= _LEAST_VALUES and (floors := count_true_floors(scores, gold)) > MOST_TRUE_FLOORS * values:
         raise EndpointError(

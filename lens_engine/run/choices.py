@@ -116,8 +116,10 @@ class Choices:
         """No examples, classifiers without a model, and all random sets (those that are left are no average sets)."""
         found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
-            name = one.name if one.prompt is None else self.proposals[one.prompt].method
-            is_known = self.table.is_whole(one) or name == "random"
+            asked = None if one.prompt is None else self.proposals[one.prompt]
+            name = one.name if asked is None else asked.method
+            is_set = name == "random" and asked is not None and asked.form.kind == "fixed"
+            is_known = is_set or (name != "random" and self.table.is_whole(one))
             if one is not line and is_known and name in found and one.use in (None, use):
                 found[name].append(one)
         return found

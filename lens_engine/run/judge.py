@@ -34,7 +34,7 @@ _LEFT = (1 / 2, 1 / 4, 1 / 6)
 """Largest share of the prompts that is left after each rung but the last."""
 
 _ALWAYS_LEFT = 6
-"""Fewest prompts that a rung leaves: no examples and a random set, which stay whatever they score, and four others."""
+"""A share is never cut below this. Fewer are left where others cannot win, or are those that stay in any case."""
 
 _BLOCK = 8
 """Fixed prompts that are asked at a time, between two checkpoints."""

@@ -77,7 +77,8 @@ def _propose(setup: Setup, findings: Findings) -> Iterator[Proposal]:
     yield from (Proposal(_name("no examples", one), "zero_shot", one) for one in wordings)
     pool_size = len(rows.labelled) - 1
     if "nearest" in forms:
-        for k in (k for k in (NEAREST[:-1] if rows.search else NEAREST) if k <= pool_size):
+        numbers = NEAREST[:-1] if rows.search and "fixed+nearest" in forms else NEAREST
+        for k in (k for k in numbers if k <= pool_size):
             form = PromptForm(kind="nearest", nearest=k)
             for wording in wordings if k == NEAREST[1] else wordings[:1]:
                 yield Proposal(_name(f"{k} nearest", wording), "nearest", wording, form)

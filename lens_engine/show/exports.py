@@ -41,7 +41,7 @@ class Source:
 
     @classmethod
     def of_result(cls, result: SelectionResult, use: Use | None = None) -> "Source":
-        """Raises InvalidConfig if there is no such use."""
+        """The source of a result, for a use. Raises InvalidConfig if there is no such use."""
         if use is not None and use not in get_args(Use):
             raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
         return cls.of_answer(result.task, result.answer_for(use), result.provenance.model)

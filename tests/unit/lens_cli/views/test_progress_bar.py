@@ -64,14 +64,14 @@ def test_without_terminal_each_wait_and_minute_print_a_line(monkeypatch: pytest.
     now, console = 0.0, Console(file=StringIO(), width=200)
     bar = SelectionBar(Bar(console=console, disable=True))
     bar.wait("Loading")
-    more = replace(PROGRESS, pairs_done=1300)
+    more = replace(PROGRESS, pairs_done=1300, phase=Phase.TEST)
     for now, shown in ((59.0, None), (60.0, None), (70.0, PROGRESS), (119.0, more), (120.0, None), (179.0, None)):  # noqa: B007
         if shown is not None:
             bar.on_progress(shown)
         bar.remind()
     lines = printed_on(console).splitlines()
     assert lines[:2] == ["Loading", "Loading · 1 min 0 s so far"]
-    assert (len(lines), lines[2][:20], lines[2][-19:]) == (3, "Search 2/4: 1,300/25", " · 2 min 0 s so far")
+    assert (len(lines), lines[2][:18], lines[2][-19:]) == (3, "Test 2/4: 1,300/25", " · 2 min 0 s so far")
 
 
 @pytest.mark.parametrize("show", [selection_bar, row_bar])
