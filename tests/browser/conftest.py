@@ -48,7 +48,8 @@ def lens(service: Stack) -> Iterator[Stack]:
 
 @pytest.fixture
 def stage(lens: Stack) -> Selections:
-    """Brings selections into a state without a worker."""
+    """Brings selections into a state without a worker: a warm one would claim them first."""
+    lens.cool()
     return Selections(lens.client, lens.database)  # type: ignore[arg-type]  # both clients speak alike
 
 
