@@ -118,8 +118,7 @@ class Choices:
         for one in self.table.lines:
             asked = None if one.prompt is None else self.proposals[one.prompt]
             name = one.name if asked is None else asked.method
-            is_set = name == "random" and asked is not None and asked.form.kind == "fixed"
-            is_known = is_set or (name != "random" and self.table.is_whole(one))
+            is_known = asked.form.kind == "fixed" if asked and name == "random" else self.table.is_whole(one)
             if one is not line and is_known and name in found and one.use in (None, use):
                 found[name].append(one)
         return found
