@@ -125,7 +125,7 @@ class SearchOptions(Options):
         le=10_000,
         description="Number of permutations judged before the first iteration, which keeps the best B; half of them "
         "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and "
-        "ties decided by the margin instead of the log-loss.",
+        "ranking by accuracy, then by the margin, instead of smoothed accuracy.",
     )
     halvings: int = Field(
         0,

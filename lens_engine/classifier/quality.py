@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.config import Objective
-from lens_engine.model.limits import pick_answers
+from lens_engine.model.limits import find_rows, pick_answers
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 
@@ -39,6 +39,32 @@ def value_rows(predictions: IndexArray, gold: IndexArray, objective: Objective) 
         return np.full(len(gold), figure)
     without = _leave_out_each(predictions, gold)
     return np.asarray(figure + (len(gold) - 1) * (without.mean() - without))
+
+
+def smooth_rows(log_probs: FloatArray | LabelLogProbs, gold: IndexArray, objective: Objective) -> FloatArray:
+    """`[rows]`, as `value_rows`, but a margin of m nats counts as (1 + tanh m) / 2 hits.
+
+    It is the smoothed count of errors of Glick ("Additive estimators for probabilities of correct classification",
+    Pattern Recognition 10, 1978), which varies less from rows to rows, so few rows tell contenders apart. For
+    macro-F1 each label's rows weigh the same.
+
+    Args:
+        log_probs: `[rows, labels]`.
+        gold: `[rows]`, index of each row's label.
+        objective: accuracy or macro-F1.
+    """
+    answers, counts = pick_answers(log_probs, gold), np.bincount(gold)
+    smoothed = np.where(find_rows(log_probs), 0.0, (1 + np.tanh(measure_margins(log_probs, gold))) / 2)
+    weights = 1.0 if objective == "accuracy" else len(gold) / ((counts > 0).sum() * counts[gold])
+    return np.asarray(value_rows(answers, gold, objective) + weights * (smoothed - (answers == gold)))
+
+
+def measure_margins(log_probs: FloatArray | LabelLogProbs, gold: IndexArray) -> FloatArray:
+    """`[rows]`, the gold label's log-probability minus the highest of the other labels (nats)."""
+    values, places = log_probs.astype(np.float64), gold[:, None]
+    others = values.copy()
+    np.put_along_axis(others, places, -np.inf, axis=1)
+    return np.asarray(np.take_along_axis(values, places, axis=1)[:, 0] - others.max(axis=1))
 
 
 def standard_error(values: FloatArray) -> float:

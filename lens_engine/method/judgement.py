@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lens_engine.classifier.quality import measure_macro_f1
+from lens_engine.classifier.quality import measure_margins
 from lens_engine.metering.meter import Meter
 from lens_engine.model.base import Prefix
 from lens_engine.model.limits import check_floors, check_true_floors, has_floors, pick_answers
@@ -60,17 +59,10 @@ class Judgement:
     def predictions(self) -> IndexArray:
         return pick_answers(self.label_log_probs, self.gold)
 
-    @property
-    def correct(self) -> NDArray[np.bool_]:
-        return np.asarray(self.predictions == self.gold)
-
     @cached_property
     def margins(self) -> FloatArray:
         """`[rows]`, the gold label's log-probability minus the highest of the other labels (nats)."""
-        values, gold = self.label_log_probs.astype(np.float64), self.gold[:, None]
-        others = values.copy()
-        np.put_along_axis(others, gold, -np.inf, axis=1)
-        return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
+        return measure_margins(self.label_log_probs, self.gold)
 
     def extend(self, more: "Judgement") -> "Judgement":
         """The judgement on these rows and then those of `more` (same prefix)."""
@@ -80,11 +72,6 @@ class Judgement:
     def take(self, places: IndexArray) -> "Judgement":
         """The rows at these places, in their order."""
         return Judgement(self.label_log_probs[places], self.gold[places])
-
-    @property
-    def macro_f1(self) -> float:
-        """Over the labels of the rows."""
-        return measure_macro_f1(self.predictions, self.gold)
 
 
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> list[Judgement]:

@@ -6,13 +6,13 @@ most of the spread between permutations is a bias towards some labels, which lab
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from lens_engine.classifier.heads import log_label_shares
-from lens_engine.classifier.quality import gold_losses
+from lens_engine.classifier.quality import smooth_rows, value_rows
 from lens_engine.config import Objective, SelectionConfig, Use
 from lens_engine.method.judgement import EvaluationRows, Judgement
 from lens_engine.model.limits import keep_unanswered
@@ -23,37 +23,22 @@ from lens_engine.types import FloatArray, IndexArray, Permutation
 class Score:
     """What ranks a permutation."""
 
-    correct: int
-    n: int
+    figure: float  #: accuracy or macro-F1, smoothed (`smooth_rows`) but for the paper's letter
     margin: float  #: mean over rows of the gold label's log-probability minus the highest other one (nats)
-    log_loss: float | None = None  #: mean over rows (nats); ranks in place of the margin, if it was measured
-    macro_f1: float = 0.0  #: over the labels of the rows
-    objective: Objective = "accuracy"  #: which of the two figures ranks
 
     @classmethod
-    def of(cls, judgement: Judgement, objective: Objective = "accuracy") -> "Score":
+    def of(cls, judgement: Judgement, objective: Objective = "accuracy", *, is_smoothed: bool = False) -> "Score":
         """The score of a judgement."""
-        return cls(
-            correct=int(judgement.correct.sum()),
-            n=len(judgement.gold),
-            margin=float(judgement.margins.mean()),
-            macro_f1=judgement.macro_f1,
-            objective=objective,
+        scores, gold = judgement.label_log_probs, judgement.gold
+        found = (
+            smooth_rows(scores, gold, objective) if is_smoothed else value_rows(judgement.predictions, gold, objective)
         )
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.n
-
-    @property
-    def value(self) -> float:
-        """The figure that ranks."""
-        return self.accuracy if self.objective == "accuracy" else self.macro_f1
+        return cls(float(found.mean()), float(judgement.margins.mean()))
 
 
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
-    """Sort key, best first: accuracy or macro-F1, log-loss (or else margin), then the permutation's indices."""
-    return (-score.value, -score.margin if score.log_loss is None else score.log_loss, permutation)
+    """Sort key, best first: accuracy or macro-F1, the margin, then the permutation's indices."""
+    return (-score.figure, -score.margin, permutation)
 
 
 _PRIOR_ROWS = 10
@@ -73,24 +58,18 @@ class RankingObjective(Protocol):
 
 @dataclass(frozen=True)
 class PromptObjective:
-    """By the figure of the likeliest label word, then by log-loss within the labels; the paper: by the margin."""
+    """By the smoothed figure of the likeliest label word; the paper: by the figure, then by the margin."""
 
-    ties_by_margin: bool = False
     figure: Objective = "accuracy"
+    is_smoothed: bool = True
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:  # noqa: ARG002
-        scores = [Score.of(judgement, self.figure) for judgement in judgements]
-        if self.ties_by_margin:
-            return scores
-        return [
-            replace(score, log_loss=float(gold_losses(_within_labels(judgement), judgement.gold).mean()))
-            for score, judgement in zip(scores, judgements, strict=True)
-        ]
+        return [Score.of(judgement, self.figure, is_smoothed=self.is_smoothed) for judgement in judgements]
 
 
 @dataclass(frozen=True)
 class ProbabilitiesObjective:
-    """By the figure after label biases, then by log-loss.
+    """By the smoothed figure after label biases.
 
     On few rows the mean of a permutation's label log-probabilities is shrunk towards the mean over all permutations
     judged on these rows.
@@ -115,16 +94,14 @@ class ProbabilitiesObjective:
 
     def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
         corrected = keep_unanswered(_normalise(_within_labels(judgement) + biases), judgement.label_log_probs)
-        seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
-        score = Score.of(seen_through, self.figure)
-        return replace(score, log_loss=float(gold_losses(corrected, judgement.gold).mean()))
+        return Score.of(Judgement(corrected.astype(np.float32), judgement.gold), self.figure, is_smoothed=True)
 
 
 def make_objective(config: SelectionConfig, rows: EvaluationRows, use: Use) -> RankingObjective:
     """The objective of a use on these rows."""
     if use == "probabilities":
         return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), config.objective)
-    return PromptObjective(ties_by_margin=config.search.starts_narrow, figure=config.objective)
+    return PromptObjective(config.objective, is_smoothed=not config.search.starts_narrow)
 
 
 def find_label_biases(judgement: Judgement) -> FloatArray:

@@ -31,9 +31,6 @@ _MOST_BEHIND = 0.02
 _SHARE_OF_ROWS = 0.8
 """Rows of an interval, as a share of those that judged: other rows make another choice, which adds to their noise."""
 _SUBSAMPLES = 40
-_LOSS_WEIGHT = 1e-4
-"""Weight of the log-loss beside the figure: it decides between contenders that are as often right."""
-_MOST_LOSS = 10.0
 MORE_ROWS = 50
 """Number of further labelled rows of which an estimate says what they would be worth."""
 
@@ -44,18 +41,21 @@ class Scores:
 
     Attributes:
         values: `[contenders, rows]`, whose mean over rows is the figure (`value_rows`); NaN where there is no answer.
-        losses: `[contenders, rows]`, negative log-probability of the gold label (nats).
+        smoothed: `[contenders, rows]`, the values with hits smoothed (`smooth_hits`); their mean has less noise.
         prices: `[contenders]`, of an answer; the less, the cheaper.
+        kinds: `[contenders]`; smoothed values rank contenders of one kind: all prompts, or one classifier.
     """
 
     values: FloatArray
-    losses: FloatArray
+    smoothed: FloatArray
     prices: FloatArray
+    kinds: IndexArray
 
     def take(self, places: Sequence[int] | IndexArray) -> Self:
         """The scores of some contenders."""
         own = np.asarray(places, dtype=np.intp)
-        return replace(self, values=self.values[own], losses=self.losses[own], prices=self.prices[own])
+        names = ("values", "smoothed", "prices", "kinds")
+        return replace(self, **{name: getattr(self, name)[own] for name in names})
 
     @property
     def num_rows(self) -> int:
@@ -71,14 +71,18 @@ class Scores:
         """`[contenders, rows]`, the values; 0 where there is no answer."""
         return np.nan_to_num(self.values)
 
-    @cached_property
-    def _ranked(self) -> FloatArray:
-        """`[contenders, rows]`, the values less a small part of the losses."""
-        return self._filled - _LOSS_WEIGHT * self._known * np.minimum(np.nan_to_num(self.losses), _MOST_LOSS)
-
     def means(self, weights: FloatArray) -> FloatArray:
-        """`[bags, contenders]`, the figure of each contender on its rows of each bag `[bags, rows]`; -inf on none."""
-        return self._average(self._ranked, weights)
+        """`[bags, contenders]`, what ranks contenders on their rows of each bag `[bags, rows]`; -inf on none.
+
+        It is the smoothed figure, moved so that the best contender of each kind has its own figure.
+        """
+        figures, means = self._average(self._filled, weights), self._average(np.nan_to_num(self.smoothed), weights)
+        for kind in np.unique(self.kinds):
+            own = np.flatnonzero(self.kinds == kind)
+            best = own[means[:, own].argmax(axis=1), None]
+            moved = np.take_along_axis(figures, best, axis=1) - np.take_along_axis(means, best, axis=1)
+            means[:, own] += np.nan_to_num(moved)
+        return means
 
     def _average(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         sums, counts = weights @ values.T, weights @ self._known.T
@@ -106,8 +110,8 @@ class Scores:
         return int(np.lexsort((-means, np.where(is_level, self.prices, np.inf)))[0])
 
     def chances(self, rng: np.random.Generator) -> FloatArray:
-        """`[contenders]`, the share of bags in which none has a higher figure."""
-        figures = self._average(self._filled, draw_bags(self.num_rows, _FEW_BAGS, rng))
+        """`[contenders]`, the share of bags in which none ranks higher."""
+        figures = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
         return np.asarray((figures >= figures.max(axis=1, keepdims=True) - _ROUNDING).mean(axis=0))
 
     def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
@@ -117,8 +121,8 @@ class Scores:
             return 0.0
         if self.num_rows < _LEAST_ROWS_TO_END:
             return np.inf
-        means = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
-        own = self.means(np.ones((1, self.num_rows)))[0]
+        means = self._average(self._filled, draw_bags(self.num_rows, _FEW_BAGS, rng))
+        own = self.average(np.ones(self.num_rows))
         means = np.where(np.isfinite(means), means, own)  # a bag may have no row that a contender answers
         gain = float((means.max(axis=1) - means[:, own.argmax()]).mean())
         centred = means - means.mean(axis=1, keepdims=True)

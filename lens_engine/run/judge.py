@@ -111,19 +111,17 @@ class Judge:
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
         first = {self.proposals[one].method: one for one in reversed(state.left)}
         kept, is_open = {first[name] for name in ("zero_shot", "random") if name in first}, False
-        chances, losses = dict[int, float](), dict[int, float]()
+        chances = dict.fromkeys(state.left, 0.0)
         for use in self.setup.uses:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
             scores = table.score(lines)
             is_open |= scores.what_is_left_to_gain(rng) > _LEAST_GAIN
-            found, loss = scores.chances(rng), np.nanmean(scores.losses, axis=1)
+            found = scores.chances(rng)
             kept.add(lines[int(found.argmax())].prompt or 0)
-            for line, chance, mean in zip(lines, found, loss, strict=True):
-                place = line.prompt or 0
-                chances[place] = max(chances.get(place, 0.0), float(chance))
-                losses[place] = min(losses.get(place, np.inf), float(mean))
-        ranked = sorted(state.left, key=lambda one: (-chances.get(one, 0.0), losses.get(one, 0.0), one))
-        likely = [one for one in ranked if chances.get(one, 0.0) >= _LEAST_CHANCE] if is_open else []
+            for line, chance in zip(lines, found, strict=True):
+                chances[line.prompt or 0] = max(chances[line.prompt or 0], float(chance))
+        ranked = sorted(set(state.left) - kept, key=lambda one: (-chances[one], one)) if is_open else []
+        likely = [one for one in ranked if chances[one] >= _LEAST_CHANCE]
         kept |= set(likely[: max(most - len(kept), 0)])
         return tuple(one for one in state.left if one in kept)
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from lens_engine.classifier.candidates import Candidate
-from lens_engine.classifier.quality import gold_losses, value_rows
+from lens_engine.classifier.quality import smooth_rows, value_rows
 from lens_engine.classifier.regression import cut_folds, normalise
 from lens_engine.config import Use
 from lens_engine.method.judgement import EvaluationRows, Judgement
@@ -94,14 +94,16 @@ class Table:
     def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
         """The scores of some lines on the rows for which their prompts were asked, by accuracy or by the objective."""
         number = max((line.num_asked for line in lines if line.prompt is not None), default=len(self.gold))
-        values, losses = np.full((2, len(lines), len(self.gold)), np.nan)
+        values, smoothed = np.full((2, len(lines), len(self.gold)), np.nan)
         objective = "accuracy" if by_accuracy else self.setup.config.objective
         for place, line in enumerate(lines):
             gold = self.gold[line.places]
             if len(gold):
                 values[place, line.places] = value_rows(pick_answers(line.log_probs, gold), gold, objective)
-                losses[place, line.places] = gold_losses(line.log_probs, gold)
-        return Scores(values[:, :number], losses[:, :number], np.array([line.price for line in lines]))
+                smoothed[place, line.places] = smooth_rows(line.log_probs, gold, objective)
+        prices = np.array([line.price for line in lines])
+        kinds = np.array([-1 if line.candidate is None else line.candidate for line in lines], dtype=np.intp)
+        return Scores(values[:, :number], smoothed[:, :number], prices, kinds)
 
 
 def _read_prompt(setup: Setup, gold: IndexArray, place: int, proposal: Proposal, found: LabelLogProbs) -> list[Line]:

@@ -12,7 +12,7 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
-PAPER, OTHER = PromptObjective(ties_by_margin=True), PromptObjective()
+PAPER, OTHER = PromptObjective(is_smoothed=False), PromptObjective()
 
 
 @pytest.fixture(scope="module")

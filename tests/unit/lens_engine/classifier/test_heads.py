@@ -90,8 +90,8 @@ def test_heads_give_no_answer(head: heads.PromptsHead) -> None:
 
 def test_prompts_give_no_answer_with_biases_and_without() -> None:
     judgement = Judgement(SCORES, GOLD)
-    assert judgement.correct.tolist() == HITS
-    assert ProbabilitiesObjective.of(GOLD, 2).scores([judgement], is_final=True)[0].correct == sum(HITS)
+    assert (judgement.predictions == GOLD).tolist() == HITS
+    assert ProbabilitiesObjective.of(GOLD, 2).scores([judgement], is_final=True)[0].figure < sum(HITS) / len(HITS)
 
 
 def draw_features(labels: int, rows: int = 60, width: int = 4) -> tuple[np.ndarray, np.ndarray]:

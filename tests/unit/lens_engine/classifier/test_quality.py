@@ -13,9 +13,11 @@ from lens_engine.classifier.quality import (
     measure_figures,
     measure_macro_f1,
     measure_shares,
+    smooth_rows,
     standard_error,
     value_rows,
 )
+from lens_engine.model.limits import NO_LABEL
 from lens_engine.randomness import make_generator
 from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.types import IndexArray
@@ -81,6 +83,19 @@ def test_values_of_accuracy_are_the_hits() -> None:
     answers, gold = draw(0, 50)
     values = value_rows(answers, gold, "accuracy")
     assert values.tolist() == (answers == gold).astype(float).tolist()
+
+
+def test_smoothed_values_grow_with_the_margin_and_a_row_without_an_answer_counts_nothing() -> None:
+    log_probs, gold = np.log([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.5, 0.5]]), np.array([0, 1, 0, 0])
+    log_probs[3] = NO_LABEL
+
+    by_hits, by_labels = (smooth_rows(log_probs, gold, one) for one in ("accuracy", "macro_f1"))
+
+    # (1 + tanh m) / 2 of a margin of log p / q is p² / (p² + q²)
+    expected = np.array([0.81 / 0.82, 0.01 / 0.82, 0.36 / 0.52, 0.0])
+    assert by_hits == pytest.approx(expected)
+    less = (expected - [1, 0, 1, 0]) * [2 / 3, 2, 2 / 3, 2 / 3]  # a label has three rows, the other one
+    assert by_labels - value_rows(np.array([0, 0, 0, 1]), gold, "macro_f1") == pytest.approx(less)
 
 
 @pytest.mark.parametrize(("answers", "gold"), [([0], [0]), ([1], [0]), ([0, 1], [0, 1]), ([1, 1], [0, 0])])

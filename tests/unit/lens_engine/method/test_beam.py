@@ -47,7 +47,7 @@ class Judge:
         correct = hash(permutation) % self.rows
         if correct < least:
             return Dropped(self.rows)
-        score = Score(correct, self.rows, 0.0)
+        score = Score(correct / self.rows, 0.0)
         return Finished(score, score)
 
 

@@ -33,8 +33,7 @@ def test_constant_bias_does_not_change_the_score_for_probabilities() -> None:
 
     before, after = BIASED.scores([plain, biased], is_final=True)
 
-    assert after.correct == before.correct
-    assert after.log_loss == pytest.approx(before.log_loss, abs=1e-6)
+    assert after.figure == pytest.approx(before.figure, abs=1e-6)
     assert after.margin == pytest.approx(before.margin, abs=1e-5)
 
 
@@ -81,17 +80,15 @@ def test_biased_permutation_ranks_first_for_probabilities_only() -> None:
 
 
 @pytest.mark.parametrize("objective", [BIASED, PromptObjective()])
-def test_equal_accuracy_ranks_by_log_loss(objective: RankingObjective) -> None:
-    surer, unsure = make_judgement(9.0), make_judgement(7.0)
+def test_equal_accuracy_ranks_by_smoothed_hits(objective: RankingObjective) -> None:
+    judgements = [make_judgement(7.0), make_judgement(9.0)]
 
-    scores = objective.scores([unsure, surer], is_final=True)
-
-    assert [score.correct for score in scores] == [ROWS, ROWS]
-    assert rank(scores) == [1, 0]
+    assert [Score.of(one).figure for one in judgements] == [1.0, 1.0]
+    assert rank(objective.scores(judgements, is_final=True)) == [1, 0]
 
 
 def test_the_paper_ranks_equal_accuracy_by_margin() -> None:
-    scores = PromptObjective(ties_by_margin=True).scores([make_judgement(7.0)], is_final=True)
+    scores = PromptObjective(is_smoothed=False).scores([make_judgement(7.0)], is_final=True)
 
     assert scores == [Score.of(make_judgement(7.0))]
 
@@ -107,15 +104,16 @@ def test_score_on_all_rows_depends_on_its_own_judgement() -> None:
 
 def test_shrinking_leaves_a_part_of_a_bias_that_others_lack() -> None:
     """With as many rows as the prior weighs, half of the difference of two means is left in each."""
-    gold = np.arange(10) % 2
+    gold = np.arange(10) // 8
     plain, biased = (np.tile(np.float32([-1.0 + bias, -1.0]), (10, 1)) for bias in (0.0, 1.0))
-    judgements = [Judgement(one, gold) for one in (plain, biased)]
+    objective = ProbabilitiesObjective.of(gold, 2)
 
-    scores = ProbabilitiesObjective.of(gold, 2).scores(judgements, is_final=False)
+    scores = objective.scores([Judgement(one, gold) for one in (plain, biased)], is_final=False)
 
-    # the odds of the first label are e^-1/4 and e^1/4: the means differ by 1, and half of that is shared
-    expected = [np.mean([np.log1p(np.exp(-odds)), np.log1p(np.exp(odds))]) for odds in (-0.25, 0.25)]
-    assert [score.log_loss for score in scores] == pytest.approx(expected, abs=1e-6)
+    # without the labels' shares the log-odds of the first label are -1/4 and 1/4: half of the difference is shared
+    odds = objective.log_shares[0] - objective.log_shares[1] + np.array([-0.25, 0.25])
+    assert [score.margin for score in scores] == pytest.approx(0.6 * odds, abs=1e-6)
+    assert [score.figure for score in scores] == pytest.approx((1 + 0.6 * np.tanh(odds)) / 2, abs=1e-6)
 
 
 def test_labels_count_by_their_share_of_the_rows() -> None:
@@ -124,7 +122,7 @@ def test_labels_count_by_their_share_of_the_rows() -> None:
 
     score = ProbabilitiesObjective.of(gold, 2).scores([knows_nothing], is_final=True)[0]
 
-    assert score.correct == 9  # the more frequent label
+    assert score.figure > 0.8  # the more frequent label
 
 
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
@@ -135,7 +133,7 @@ def test_score_counts_hits_and_averages_margins() -> None:
     score = Score.of(JUDGEMENT)
 
     ratios = [0.6 / 0.2, 0.3 / 0.1, 0.25 / 0.5, 0.4 / 0.1]
-    assert (score.correct, score.n, score.accuracy) == (3, 4, 0.75)
+    assert score.figure == 0.75
     assert score.margin == pytest.approx(np.log(ratios).mean(), abs=1e-6)
 
 
@@ -147,11 +145,11 @@ def test_margin_is_against_the_best_other_label() -> None:
 
 def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
     ranked = [
-        ((3, 1), Score(9, 10, 0.1)),
-        ((9, 9), Score(8, 10, 0.7)),
-        ((1, 2), Score(8, 10, 0.5)),
-        ((2, 1), Score(8, 10, 0.5)),
-        ((0, 0), Score(7, 10, 5.0)),
+        ((3, 1), Score(0.9, 0.1)),
+        ((9, 9), Score(0.8, 0.7)),
+        ((1, 2), Score(0.8, 0.5)),
+        ((2, 1), Score(0.8, 0.5)),
+        ((0, 0), Score(0.7, 5.0)),
     ]
 
     shuffled = [ranked[place] for place in (3, 0, 4, 2, 1)]
@@ -166,4 +164,4 @@ def test_macro_f1_ranks_if_it_is_the_objective() -> None:
     assert rank_key((0,), second) < rank_key((0,), first)
     first, second = (Score.of(one, objective="macro_f1") for one in (finds, plain))
     assert rank_key((0,), first) < rank_key((0,), second)
-    assert first.value == pytest.approx((2 / 3 + 4 / 7) / 2)
+    assert first.figure == pytest.approx((2 / 3 + 4 / 7) / 2)

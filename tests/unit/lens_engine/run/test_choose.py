@@ -14,10 +14,11 @@ from lens_engine.run.choose import Scores, correct, measure_growth, wilson
 NAN = np.nan
 
 
-def make_scores(hits: Any, prices: Any = None, losses: Any = None) -> Scores:
-    values = np.array(hits, dtype=np.float64)
-    given_losses = 1.0 - values if losses is None else np.array(losses, dtype=np.float64)
-    return Scores(values, given_losses, np.zeros(len(values)) if prices is None else np.array(prices, dtype=np.float64))
+def make_scores(hits: Any, prices: Any = None, smoothed: Any = None, kinds: Any = None) -> Scores:
+    values, none = np.array(hits, dtype=np.float64), np.zeros(len(hits))
+    given_prices = none if prices is None else np.array(prices, dtype=np.float64)
+    own = none.astype(int) if kinds is None else np.array(kinds)
+    return Scores(values, values if smoothed is None else np.array(smoothed, dtype=np.float64), given_prices, own)
 
 
 def draw_table(rng: np.random.Generator, num_rows: int, spread: float) -> tuple[np.ndarray, np.ndarray]:
@@ -58,8 +59,7 @@ def test_choice_is_the_cheapest_that_is_level_with_the_best(seed: int, num_rows:
     hits = (rng.random((num, num_rows)) < rng.uniform(0.6, 0.9, (num, 1))).astype(float)
     hits[:, 1:][rng.random((num, num_rows - 1)) < 0.1] = NAN  # every contender answers the first row
     prices = rng.integers(levels, size=num)
-    means = np.nanmean(hits, axis=1) - 1e-4 * np.nanmean(1 - hits, axis=1)  # as often right: by log-loss
-    best = int(means.argmax())
+    best = int(np.nanmean(hits, axis=1).argmax())
 
     chosen = make_scores(hits, prices).choose()
 
@@ -74,22 +74,33 @@ RIGHT = [1.0] * 90 + [0.0] * 10
 
 
 @pytest.mark.parametrize(
-    ("other", "prices", "losses", "expected"),
+    ("other", "prices", "less", "expected"),
     [
         ([1.0] * 89 + [0.0] * 11, (2, 1), (0, 0), 1),  # one row behind, which is its standard error
         ([1.0] * 88 + [0.0] * 12, (2, 1), (0, 0), 0),  # two points behind, which is more than the standard error
         ([1.0] * 60 + [0.0] * 20 + [1.0] * 10 + [1.0] * 10, (2, 1), (0, 0), 0),  # ten points behind, though noisy
         ([1.0] * 89 + [0.0] * 11, (1, 2), (0, 0), 0),
-        (RIGHT, (1, 1), (0.5, 0.4), 1),  # as often right and as dear: the lower log-loss
+        (RIGHT, (1, 1), (0.5, 0.4), 1),  # as often right and as dear: the wider margins
         ([1.0] * 50 + [NAN] * 50, (2, 1), (0, 0), 1),
         ([0.0] * 20 + [NAN] * 80, (2, 1), (0, 0), 0),
         ([NAN] * 100, (2, 1), (0, 0), 0),  # no answer at all
     ],
 )
-def test_choice_of_two(other: list[float], prices: Any, losses: Any, expected: int) -> None:
+def test_choice_of_two(other: list[float], prices: Any, less: Any, expected: int) -> None:
     hits = [RIGHT, other]
 
-    assert make_scores(hits, prices, np.full((2, ROWS), 1.0) * np.array(losses)[:, None]).choose() == expected
+    assert make_scores(hits, prices, np.array(hits) - np.array(less)[:, None]).choose() == expected
+
+
+def test_smoothed_hits_rank_contenders_of_a_kind_and_hits_the_best_of_each() -> None:
+    hits = [RIGHT, [0.0] * 11 + [1.0] * 89, [1.0] * 92 + [0.0] * 8]
+    smoothed = np.array(hits) - np.array([0.3, 0.1, 0.5])[:, None]
+
+    assert make_scores(hits, None, smoothed).choose() == 1
+    assert make_scores(hits, None, smoothed, (0, 0, 1)).choose() == 2
+    assert make_scores(hits[:2], None, smoothed[:2], (0, 1)).choose() == 0
+    means = make_scores(hits, None, smoothed, (0, 0, 1)).means(np.ones((1, ROWS)))
+    assert means[0] == pytest.approx([0.89 + 0.6 - 0.79, 0.89, 0.92])
 
 
 def test_rows_that_are_not_drawn_do_not_choose() -> None:

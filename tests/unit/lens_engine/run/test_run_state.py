@@ -56,11 +56,11 @@ def test_fresh_state_survives_a_checkpoint(prepared: PreparedRun) -> None:
 
 def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: PreparedRun) -> None:
     scores: dict[Permutation, Score] = {
-        (2, 1): Score(7, 9, 1 / 3),
-        (1, 2): Score(8, 9, -1e-17, log_loss=0.1 + 0.2, macro_f1=1 / 7, objective="macro_f1"),
-        (0, 2): Score(0, 9, -800.125),
+        (2, 1): Score(7 / 9, 1 / 3),
+        (1, 2): Score(0.1 + 0.2, -1e-17),
+        (0, 2): Score(0.0, -800.125),
     }
-    others = {one: Score(place, 9, place / 3) for place, one in enumerate(scores)}
+    others = {one: Score(place / 9, place / 3) for place, one in enumerate(scores)}
     filtering = FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, np.nan], [1e-300, -0.0], [0.2, 0.7]]))
     candidates: list[Candidate] = Classifying(prepared.setup, prepared.meter).bag_of_words()
     state = RunState(
