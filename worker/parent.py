@@ -27,9 +27,8 @@ from app.errors import problem
 from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
 from app.lifecycle.endings import Crash, finish_late, requeue
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, create_database
+from app.store.database import POSTGRES_AWAY, commit_with_patience, create_database, opened_database
 from worker.heartbeat import count
-from worker.patience import commit_with_patience, opened_database
 
 JobResult = Literal["unknown", "fit", "unfit"]
 """unfit: by a fault of this worker; unknown: nothing was claimed, or the run died."""
