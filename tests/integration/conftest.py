@@ -20,7 +20,7 @@ from app.lifecycle.sweep import sweep as sweep_once
 from app.main import close_app, create_app
 from app.selections.reader import Reader
 from app.settings import Settings
-from app.store.database import Database, create_database
+from app.store.database import Database, opened_database
 from app.store.queue import JobQueue
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
@@ -42,9 +42,8 @@ def execute_job(job_id: str, settings: Settings) -> bool:
 
 @pytest.fixture(scope="package")
 def kept_database(migrated: Settings) -> Iterator[Database]:
-    made = create_database(migrated, pool_size=4)
-    yield made
-    made.dispose()
+    with opened_database(migrated, pool_size=4) as made:
+        yield made
 
 
 @pytest.fixture
@@ -96,9 +95,8 @@ def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
 
 def write_revision(settings: Settings, revision: str) -> None:
     """Make the schema one of this revision."""
-    database = create_database(settings, pool_size=1)
-    run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
-    database.dispose()
+    with opened_database(settings) as database:
+        run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
 
 
 @pytest.fixture
