@@ -1,7 +1,7 @@
 """Factories of the service's tests: clients, submissions, and selections in each state."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -101,9 +101,8 @@ def write_revision(settings: Settings, revision: str) -> None:
 
 @pytest.fixture
 def queue(settings: Settings) -> Iterator[JobQueue]:
-    made = JobQueue(settings)
-    yield made
-    made.close()
+    with closing(JobQueue(settings)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -138,9 +137,8 @@ class LentReader:
 @pytest.fixture(scope="package")
 def kept_reader(migrated: Settings) -> Iterator[Reader | None]:
     """For all apps with the usual settings; None for tests of the reader, whose apps start their own."""
-    made = Reader(migrated)
-    yield made
-    made.close()
+    with closing(Reader(migrated)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -153,9 +151,8 @@ def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[Make
         if kept_reader is not None and not changes:
             app.state.reader = LentReader(kept_reader)
         share_routes(app)
-        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
-        made.append(client)
-        return client
+        made.append(TestClient(app, base_url="http://localhost", raise_server_exceptions=False))
+        return made[-1]
 
     yield make
     for client in made:

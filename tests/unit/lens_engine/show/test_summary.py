@@ -64,8 +64,7 @@ def test_options_that_a_suggestion_gives_are_no_changes() -> None:
 def test_options_are_told_in_words() -> None:
     options = {"search.forms": "nearest,fixed+nearest", "balanced": False, "search.first_permutations": None}
     parts = RunRequest("m", "{text} {label}", None, {}, "quick", resolve_config("quick", options)).list_parts()
-    told = ["similar examples, fixed and similar examples", "no", "none"]
-    assert [parts[path] for path in options] == told
+    assert [parts[path] for path in options] == ["similar examples, fixed and similar examples", "no", "none"]
 
 
 _OLD_WORDS = re.compile(
