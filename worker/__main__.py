@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from app.logs import configure_logging
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY
+from app.store.database import POSTGRES_AWAY, opened_database
 from app.store.schema import current_revision, is_behind, own_revisions
 from lens_engine.model.local.choices import let_threads_sleep
 from worker.inspection import Device, UnfitWorker, inspect
 from worker.parent import leave_in_time
-from worker.patience import opened_database
 from worker.process import HealthFile, create_worker
 
 EXIT_FAILED = 1

@@ -12,9 +12,8 @@ from typing import Any
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from app.errors import problem
+from app.errors import as_items, problem
 from app.lifecycle.claims import Claim
-from app.selections.limits import as_items
 from app.settings import Settings
 from lens_engine.errors import (
     ClusterError,

@@ -15,12 +15,11 @@ from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Crash, count_attempt
 from app.logs import begin_context, find_sqlstate, summarize
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database, is_away
+from app.store.database import POSTGRES_AWAY, Database, is_away, log_postponed, longest_pause
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.state import Checkpoint
 from lens_engine.types import StopReason
-from worker.patience import log_postponed, longest_pause
 
 _log = logging.getLogger(__name__)
 

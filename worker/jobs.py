@@ -39,7 +39,7 @@ from app.lifecycle.endings import Crash, backoff_seconds
 from app.lifecycle.spec import SpecUnreadable, Submission, load_submission
 from app.logs import begin_context, summarize
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, Database
+from app.store.database import POSTGRES_AWAY, Database, commit_with_patience, longest_pause, opened_database
 from lens_engine.errors import (
     CheckpointError,
     CheckpointForeign,
@@ -58,7 +58,6 @@ from worker.faults import ModelMoved, WorkerFault, blaming_worker, describe_fail
 from worker.heartbeat import Heartbeat, RunMonitor
 from worker.model_loading import find_reference, load_model
 from worker.parent import REPORT
-from worker.patience import commit_with_patience, longest_pause, opened_database
 
 _SHARE = 20.0
 """Time of the run (seconds) for each second in which a result is made."""

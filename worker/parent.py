@@ -27,9 +27,8 @@ from app.errors import problem
 from app.lifecycle.claims import Claim, Lease, read_lease_for_parent
 from app.lifecycle.endings import Crash, finish_late, requeue
 from app.settings import Settings
-from app.store.database import POSTGRES_AWAY, create_database
+from app.store.database import POSTGRES_AWAY, commit_with_patience, create_database, opened_database
 from worker.heartbeat import count
-from worker.patience import commit_with_patience, opened_database
 
 JobResult = Literal["unknown", "fit", "unfit"]
 """unfit: by a fault of this worker; unknown: nothing was claimed, or the run died."""
@@ -87,8 +86,8 @@ def die_with_parent(parent_id: int | None) -> None:
 
 _LONGEST_PAUSE_SECONDS = 5.0
 _CLOSE_SECONDS, _HURRIED_SECONDS = 1.0, 3.0
-_LEAVE_SECONDS = 12.0
-"""Time for a work-horse that gives its job back, and for last words to Redis, for which RQ waits ten minutes."""
+_LAST_WORDS_SECONDS, _LEAVE_SECONDS = 2.0, 12.0
+"""Time for last words to Redis, for which RQ waits ten minutes, and for a work-horse that gives its job back."""
 
 
 class AttemptWatch:
@@ -159,7 +158,9 @@ def leave_in_time(settings: Settings, find_horse: Callable[[], int], kill: Calla
     def leave() -> None:
         while os.read(heard, 1)[0] not in (signal.SIGTERM, signal.SIGINT):
             pass
-        time.sleep(_LEAVE_SECONDS)
+        time.sleep(_LAST_WORDS_SECONDS)
+        if find_horse():
+            time.sleep(_LEAVE_SECONDS - _LAST_WORDS_SECONDS)
         _log.warning("the worker ends now: its run, or a store, does not answer", extra={"action": "leave"})
         if find_horse() and (claim := REPORT.claim) is not None:
             give_back(settings, claim)  # without effect if the work-horse has done so

@@ -17,10 +17,10 @@ from starlette.responses import FileResponse
 from app.answers.answers import MakeFinder
 from app.answers.classifying import Asked, read_asked
 from app.answers.schemas import ClassifyBody, Wish
-from app.errors import BadRequest, Unprocessable
-from app.selections.bodies import Body, FormBody, parsing_limits
+from app.errors import BadRequest, Unprocessable, invalid_inputs
+from app.selections.bodies import Body, FormBody
 from app.selections.form import open_upload
-from app.selections.limits import invalid_inputs
+from app.selections.limits import parsing_limits
 from app.selections.parts import COLUMN_PARTS, DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
 from app.store.services import Services

@@ -7,11 +7,11 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.answers.files import FILES
-from app.errors import Unprocessable
+from app.errors import Unprocessable, invalid_inputs
 from app.selections import datasets
 from app.selections import service as selections
-from app.selections.bodies import Body, JsonBody, parsing_limits
-from app.selections.limits import invalid_inputs
+from app.selections.bodies import Body, JsonBody
+from app.selections.limits import parsing_limits
 from app.selections.parts import DIALECT_PARTS, describe_form, describe_upload
 from app.selections.receiving import Upload, receive
 from app.store.datasets import find_label_column, load_rows

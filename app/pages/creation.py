@@ -12,7 +12,7 @@ from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
-from app.errors import BadRequest, RefusedInput, Unprocessable
+from app.errors import BadRequest, RefusedInput, Unprocessable, invalid_inputs
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_submission, list_fields, read_field, read_words
 from app.pages.rendering import Visit, VisitDep
@@ -20,10 +20,10 @@ from app.pages.shell import has_sample
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import Body, FormBody, JsonBody
-from app.selections.limits import check_model_name, invalid_inputs
+from app.selections.limits import check_model_name, parsing_limits
 from app.selections.parts import COLUMN_PARTS
 from app.selections.receiving import Upload, do_large, hold_place, receive
-from app.selections.submission import Labelled, check_key, read_files, submit_selection
+from app.selections.submission import check_key, submit_selection
 from app.store.datasets import find_label_column, load_rows_from, load_sample
 from app.store.services import Services
 from app.store.tables import Job
@@ -47,21 +47,20 @@ def keep_files(services: Services, owner_id: str, body: Body) -> list[str]:
     """Store the rows of dropped files. Returns the ids of the dataset, and of the test rows."""
     if not isinstance(body, FormBody):
         raise BadRequest("send a form with the part `dataset`, a file")
-    settings, names = services.settings, [body.names.get(part) for part in ("dataset", "test")]
-    found = list(zip(read_files(body, settings, skips_unlabelled=True), names, strict=True))
-    _check_labels(found[0][0])
+    rows = datasets.read_files(body, parsing_limits(services.settings, skips_unlabelled=True))
+    _check_labels(rows[0])
     with services.database.session_scope() as session:
         kept = [
-            datasets.keep_rows(session, owner_id, settings, rows, name)
-            for rows, name in found
-            if isinstance(rows, ParsedDataset)
+            datasets.keep_rows(session, owner_id, services.settings, one, body.names.get(part))
+            for part, one in zip(("dataset", "test"), rows, strict=True)
+            if one is not None
         ]
     return [one.answer["id"] for one in kept]
 
 
-def _check_labels(rows: Labelled | None) -> None:
+def _check_labels(rows: ParsedDataset) -> None:
     """Refuse a file of which each row has a label of its own, as numbers of tickets are."""
-    if isinstance(rows, ParsedDataset) and len({fold_text(one.label) for one in rows.examples}) == len(rows.examples):
+    if len({fold_text(one.label) for one in rows.examples}) == len(rows.examples):
         told = f"each of the {len(rows.examples):,} rows has a label of its own in {show_columns(rows.columns[1])}"
         raise Unprocessable(f"{told}; name a column whose labels recur (Options, or the list of columns)")
 

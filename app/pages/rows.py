@@ -10,14 +10,14 @@ from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse
 
 from app.answers import results
-from app.errors import BadRequest, NotFound
+from app.errors import BadRequest, NotFound, invalid_inputs
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_again, read_field
 from app.pages.rendering import CORRECTED, VisitDep
 from app.selections import datasets
 from app.selections import service as selections
-from app.selections.bodies import JsonBody, parsing_limits
-from app.selections.limits import invalid_inputs
+from app.selections.bodies import JsonBody
+from app.selections.limits import parsing_limits
 from app.selections.receiving import do_large
 from app.selections.submission import Accepted, submit_selection
 from app.store.datasets import load_rows, load_texts

@@ -11,15 +11,23 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from app.answers.answers import Indexes
-from app.errors import Conflict, ContentTooLarge, ErrorItem, NotFound, PreconditionFailed, Unprocessable, point
+from app.errors import (
+    Conflict,
+    ContentTooLarge,
+    ErrorItem,
+    NotFound,
+    PreconditionFailed,
+    Unprocessable,
+    invalid_inputs,
+    point,
+)
 from app.prompts import pools
 from app.prompts.finding import CurrentVersion, PromptFinder
 from app.prompts.pools import Changes, VersionedPool
 from app.prompts.schemas import ExamplesBody, LabelledText
 from app.prompts.service import Change, NextVersion
-from app.selections.bodies import parsing_limits
 from app.selections.datasets import StoredDataset, keep_rows
-from app.selections.limits import invalid_inputs
+from app.selections.limits import parsing_limits
 from app.settings import Settings
 from app.store import prompts as repository
 from app.store.quota import lock_owner

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from app.errors import ContentTooLarge
-from app.settings import Settings
 from app.web.request_body import count_structure, parse_json
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.files import Dialect, Named, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
@@ -125,22 +124,6 @@ def name_file(name: str) -> str | None:
     """The name of a file without its folder; None for one that is no display name."""
     shown = re.split(r"[/\\]", name)[-1].strip()
     return shown if 0 < len(shown) <= _MAX_NAME_CHARACTERS and shown.isprintable() else None
-
-
-def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> ParsingLimits:
-    """Limits of an upload according to the settings.
-
-    `skips_unlabelled`: whether any share of the rows may lack a label.
-    """
-    return ParsingLimits(
-        max_bytes=settings.max_upload_bytes,
-        max_kept_bytes=settings.max_stored_bytes,
-        max_rows=settings.max_rows,
-        max_text_characters=settings.max_text_characters,
-        max_label_characters=settings.max_label_characters,
-        max_labels=settings.max_labels,
-        skips_unlabelled=skips_unlabelled,
-    )
 
 
 def _digest_json(value: Any) -> str:

@@ -1,26 +1,32 @@
-"""Decisions about datasets, and their wire types. SQL is in `app/store/datasets.py`, HTTP in the endpoints."""
+"""Datasets as they are sent, named, stored and shown. SQL is in `app/store/datasets.py`, HTTP in the endpoints."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from app.errors import Conflict, NotFound, Unprocessable
+from app.errors import Conflict, NotFound, Unprocessable, invalid_inputs
 from app.ids import is_id, path_of
-from app.selections.bodies import Body, JsonBody, name_columns, parsing_limits
-from app.selections.limits import invalid_inputs
+from app.selections.bodies import Body, FormBody, JsonBody, name_columns
+from app.selections.limits import parsing_limits
 from app.selections.parts import Name, RowsBody
+from app.selections.submission_schemas import SubmissionBody
 from app.settings import Settings
 from app.store import datasets as repository
 from app.store.quota import check_bytes, lock_owner
 from app.store.services import Services
 from app.store.tables import Dataset
 from app.web.validation import Outgoing, read_model
-from lens_engine.files import ParsedDataset, parse_inline
+from lens_engine.errors import Faults
+from lens_engine.files import ParsedDataset, ParsingLimits, parse_inline
+from lens_engine.files.table import ColumnNames
 from lens_engine.model.local.model_files import CountTokens, find_token_counter
+from lens_engine.types import Example
 
 
 class DatasetBody(RowsBody):
@@ -95,11 +101,7 @@ def _read(body: Body, settings: Settings) -> tuple[ParsedDataset, str | None]:
         given = read_model(DatasetBody, body.value)
         with invalid_inputs():
             return parse_inline(given.examples, limits, columns=name_columns(given.columns)), given.name
-    with invalid_inputs():
-        parsed = body.parse("dataset", limits, body.columns)
-    if parsed is None:
-        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
-    return parsed, body.names.get("dataset")
+    return read_files(body, limits)[0], body.names.get("dataset")
 
 
 def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
@@ -148,3 +150,82 @@ def present(dataset: Dataset) -> DatasetOut:
         warnings=dataset.warnings,
         created_at=dataset.created_at,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDataset:
+    """A dataset that is already stored."""
+
+    id: str
+    field: str  #: of the body, which names it
+    examples: tuple[Example, ...]
+    label_column: str | None  #: None if it is not known
+    warnings: Sequence[str]  #: of its upload
+
+
+Labelled = ParsedDataset | KnownDataset
+_Rows = TypeVar("_Rows", bound=Labelled)
+
+
+def find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
+    """A dataset of labelled texts that the field of a body names. Raises Unprocessable as `check_dataset`."""
+    with services.database.session_scope() as session:
+        check_dataset(session, owner_id, dataset_id, field)
+        rows, column = repository.load_rows(session, dataset_id), repository.find_label_column(session, dataset_id)
+        return KnownDataset(dataset_id, field, rows, column, repository.load_warnings(session, dataset_id))
+
+
+def check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
+    """Lock a dataset that a body names against deletion. Raises Unprocessable if the owner has no such dataset."""
+    if not repository.owns_dataset(session, owner_id, dataset_id):
+        raise Unprocessable.at(
+            f"/{field}", "there is no dataset of labelled texts with this id", code="unknown-dataset"
+        )
+
+
+def read_files(form: FormBody, limits: ParsingLimits) -> tuple[ParsedDataset, ParsedDataset | None]:
+    """Read the file of the dataset, and that of the test rows with the same columns if there is one."""
+    if "dataset" not in form.files:
+        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
+    return _read_both(
+        lambda: form.parse("dataset", limits, form.columns),
+        lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
+    )
+
+
+def read_rows(
+    services: Services, owner_id: str, given: SubmissionBody, limits: ParsingLimits
+) -> tuple[Labelled, Labelled | None]:
+    """Read the rows of a JSON body, or of the datasets that it names, and its test rows if there are any."""
+
+    def read(prefix: str, dataset: Labelled | None = None) -> Labelled | None:
+        rows, dataset_id = getattr(given, f"{prefix}examples"), getattr(given, f"{prefix}dataset_id")
+        if rows is not None:
+            columns = name_columns(_columns_of(dataset, given.columns))
+            return parse_inline(rows, limits, field=f"{prefix}examples", columns=columns)
+        return None if dataset_id is None else find_dataset(services, owner_id, dataset_id, f"{prefix}dataset_id")
+
+    return _read_both(partial(read, ""), partial(read, "test_"))
+
+
+def _columns_of(dataset: Labelled | None, given: Mapping[str, ColumnNames]) -> Mapping[str, ColumnNames]:
+    """The columns of test rows: those of the dataset, whose texts they are compared with."""
+    if not isinstance(dataset, ParsedDataset):
+        return given
+    return dict(zip(("text_column", "label_column"), dataset.columns, strict=True))
+
+
+def _read_both(
+    read_dataset: Callable[[], _Rows | None], read_test: Callable[[_Rows | None], _Rows | None]
+) -> tuple[_Rows, _Rows | None]:
+    """Read the dataset and the test rows. A refusal names the faults of both."""
+    faults = Faults()
+    dataset = test = None
+    with invalid_inputs():
+        with faults.noting():
+            dataset = read_dataset()
+        with faults.noting():
+            test = read_test(dataset)
+        faults.refuse()
+    assert dataset is not None
+    return dataset, test

@@ -1,79 +1,41 @@
-"""What the operator offers and allows, and errors of the engine and the parser as API errors that name a field.
+"""What the operator offers and allows, and the check of a spec against it.
 
 A selection has the limits of time, pairs and cost in its budget, and ends with the best so far. A request to classify
 is refused if it takes more pairs, or costs more by a first estimate.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import dataclass
 
-from app.errors import ErrorItem, RefusedInput, Unprocessable, point
+from app.errors import Unprocessable, invalid_inputs
+from app.selections.submission_schemas import SelectionSpec
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.errors import InvalidConfig, InvalidInput
-from lens_engine.files import ParsedDataset
-from lens_engine.files.table import LABEL, TEXT, ColumnNames, show_columns
+from lens_engine.config import BudgetOptions, PresetName, SelectionConfig
+from lens_engine.errors import Faults, InvalidConfig
+from lens_engine.files import ParsingLimits
 from lens_engine.model.spending import TokenPrices
+from lens_engine.presets import resolve_config
+from lens_engine.prompt.embedder import AUTO
+from lens_engine.prompt.request import NO_INSTRUCTION, TaskRequest, read_instructions, read_templates
+from lens_engine.prompt.template import Template
+from lens_engine.prompt.verbalizer import Verbalizer
+from lens_engine.run.preparation import refuse_unpriced
 
-_INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
-_INLINE = frozenset(_INLINE_NAMES.values())
-Columns = tuple[ColumnNames, str]
-"""Names of the columns of the texts and the labels."""
 
-_BARE = frozenset({"texts", "dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
+def parsing_limits(settings: Settings, *, skips_unlabelled: bool = False) -> ParsingLimits:
+    """Limits of an upload according to the settings.
 
-
-@contextmanager
-def invalid_inputs(**parts: object) -> Iterator[None]:
-    """Turn an `InvalidInput` of the block into `RefusedInput`.
-
-    Args:
-        parts: the rows of `dataset` and `test`. A `ParsedDataset` says whether the rows are in the JSON body, and how
-            the columns are called that errors call text and label.
+    `skips_unlabelled`: whether any share of the rows may lack a label.
     """
-    try:
-        yield
-    except InvalidInput as error:
-        parsed = {name: rows for name, rows in parts.items() if isinstance(rows, ParsedDataset)}
-        inline = [name for name, rows in parsed.items() if rows.format == "inline"]
-        columns = {name: rows.columns for name, rows in parsed.items()}
-        raise RefusedInput(error, as_items(error, inline, columns)) from error
-
-
-def as_items(
-    error: InvalidInput, inline: Collection[str] = (), columns: Mapping[str, Columns] | None = None
-) -> list[ErrorItem]:
-    """All faults of one error, each with its pointer.
-
-    Args:
-        inline: those of `dataset` and `test` whose rows are in the JSON body.
-        columns: of `dataset` and `test`, for errors that call them text and label.
-    """
-    return [
-        {"detail": fault.detail, "pointer": _point(_rename(fault.field, columns or {}), fault.row, inline)}
-        for fault in error.faults
-    ]
-
-
-def _rename(field: str, columns: Mapping[str, Columns]) -> str:
-    root, _, column = field.partition(".")
-    names = dict(zip((TEXT, LABEL), map(show_columns, columns.get(root, ())), strict=False))
-    return f"{root}.{names[column]}" if column in names else field
-
-
-def _point(field: str, row: int | None, inline: Collection[str]) -> str:
-    """Build the JSON pointer: `/spec/...`, `/dataset/rows/7/label` in a file, `/examples/7/label` inline."""
-    root, _, rest = field.partition(".")
-    if root in {*_INLINE_NAMES, *_INLINE}:
-        name = _INLINE_NAMES[root] if root in inline else root
-        rows: tuple[str | int, ...] = () if row is None else (row,) if name in _INLINE else ("rows", row)
-        return point(name, *rows, *([rest] if rest else []))
-    if root in _BARE:
-        return point(root)
-    # A label may contain dots and is one part of the path.
-    parts = [rest] if root == "verbalizer" else rest.split(".")
-    return point("spec", root, *(part for part in parts if part))
+    return ParsingLimits(
+        max_bytes=settings.max_upload_bytes,
+        max_kept_bytes=settings.max_stored_bytes,
+        max_rows=settings.max_rows,
+        max_text_characters=settings.max_text_characters,
+        max_label_characters=settings.max_label_characters,
+        max_labels=settings.max_labels,
+        skips_unlabelled=skips_unlabelled,
+    )
 
 
 _UNITS = {"max_seconds": "seconds", "max_pairs": "pairs", "max_cost": "USD"}
@@ -148,3 +110,55 @@ def check_asking(classifier: Classifier, model: str | None, num_rows: int, setti
             f"{num_rows:,} rows may cost {usd:,.2f} USD at the server of the model, and this service allows "
             f"{most_usd:,.12g} USD a job; send fewer rows",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSpec:
+    """A checked spec, which the labels of the dataset complete."""
+
+    model: str
+    task: TaskRequest
+    preset: PresetName
+    config: SelectionConfig
+    limits: ParsingLimits  #: of its rows
+    name: str | None
+    warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
+
+
+def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
+    """Check model, templates, instructions, label words and options.
+
+    An unknown model is refused alone: the limits on options are those of the model. Any other refusal names all errors.
+    """
+    model = check_model_name(spec.model, settings)
+    faults, verbalizer, task, config = Faults(), None, None, None
+    templates: tuple[Template, ...] = ()
+    instructions: tuple[str, ...] = NO_INSTRUCTION
+    with invalid_inputs():
+        with faults.noting():
+            templates = read_templates(spec.template)
+        with faults.noting():
+            verbalizer = None if spec.verbalizer is None else Verbalizer(spec.verbalizer)
+        with faults.noting():
+            instructions = read_instructions(spec.instruction)
+        with faults.noting():
+            task = TaskRequest(templates, verbalizer, spec.separator, instructions)
+        with faults.noting():
+            config = resolve_config(spec.preset, spec.options)
+            faults.found += [*list_excesses(config.budget, model, settings), *_list_folders(config)]
+            has_prices = find_prices(model, settings) is not None
+            refuse_unpriced(config, is_served=model in settings.endpoints, has_prices=has_prices)
+        faults.refuse()
+    assert task is not None
+    assert config is not None
+    bounded, warnings = bound_budget(config, model, settings)
+    limits = parsing_limits(settings, skips_unlabelled=config.rows.unlabelled == "skip")
+    return CheckedSpec(model, task, spec.preset, bounded, limits, spec.name, warnings)
+
+
+def _list_folders(config: SelectionConfig) -> list[InvalidConfig]:
+    """The refusal of a folder of this machine, which is for the operator to name."""
+    if config.classifier.embeddings in (None, AUTO):
+        return []
+    detail = "classifier.embeddings must be auto or null here; the operator of the service names the embedder"
+    return [InvalidConfig(detail, field="options.classifier.embeddings")]

@@ -1,4 +1,4 @@
-"""Connections to Postgres. Only this module commits."""
+"""Connections to Postgres, and writes to one that may be away for a while. Only this module commits."""
 
 import logging
 import socket
@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg.pq import TransactionStatus
 from pydantic_core import from_json
@@ -32,6 +32,13 @@ _MARGIN_SECONDS = 3.0
 
 _AWAY = ("08", "57P01", "57P02", "57P03", "53300", *_OUTAGES)
 """Beginnings of SQLSTATE: the connection failed; the server stops, crashed, starts, or has no connection left."""
+
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+_NEVER = "54"  # class of SQLSTATE: a statement exceeds a limit of the program, and will again
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,56 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
     return Database(engine, sessionmaker(engine, expire_on_commit=False), stuck)
 
 
+@contextmanager
+def opened_database(settings: Settings, pool_size: int = 1) -> Iterator[Database]:
+    """A database until the block ends: the next fork must not inherit an open connection."""
+    database = create_database(settings, pool_size=pool_size)
+    try:
+        yield database
+    finally:
+        database.dispose()
+
+
+def longest_pause(settings: Settings) -> float:
+    """Time between two attempts to reach Postgres (seconds). After an outage, the sweep waits for one lease."""
+    return min(_LONGEST_PAUSE_SECONDS, settings.lease_renew_seconds)
+
+
+def commit_with_patience(
+    database: Database,
+    write: Callable[[Session], T],
+    patience_seconds: float,
+    longest_pause_seconds: float = _LONGEST_PAUSE_SECONDS,
+) -> T:
+    """Run `write` in its own transaction and repeat it while Postgres is away or refuses it for a while.
+
+    A commit may succeed although its confirmation is lost. `write` must therefore be fenced, so that
+    the repetition changes nothing. Who holds a lease passes `longest_pause`, because nothing renews it meanwhile.
+    """
+    deadline = time.monotonic() + patience_seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            with database.session_scope() as session:
+                return write(session)
+        except POSTGRES_AWAY as error:
+            if time.monotonic() + pause > deadline or (find_sqlstate(error) or "").startswith(_NEVER):
+                raise
+            log_postponed(error, f"next attempt in {pause:.1f} s")
+        time.sleep(pause)
+        pause = min(pause * 2, longest_pause_seconds)
+
+
+def log_postponed(error: Exception, consequence: str) -> None:
+    """Log why a write must be repeated: Postgres is away, or has refused a statement."""
+    if is_away(error):
+        _log.warning("Postgres does not answer; %s (%s)", consequence, type(error).__name__)
+        return
+    _log.warning(
+        "Postgres refused a statement; %s (%s, SQLSTATE %s)", consequence, type(error).__name__, find_sqlstate(error)
+    )
+
+
 def _report_outage(context: ExceptionContext) -> OperationalError | None:
     """Make an outage of another name an OperationalError, and have the next transaction connect anew."""
     if find_sqlstate(context.original_exception) not in _OUTAGES:
@@ -112,7 +169,6 @@ def _connect_args(settings: Settings) -> dict[str, str | int]:
 
 
 _LOOK_SECONDS = 0.5
-_log = logging.getLogger(__name__)
 
 
 class StuckConnections:

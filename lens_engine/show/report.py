@@ -32,7 +32,7 @@ from lens_engine.show.tables import (
 )
 from lens_engine.show.verdict import say_beside, say_decision, write_box
 from lens_engine.show.ways import explain_marks, list_read
-from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy
+from lens_engine.show.words import HEADLINES, PROMPT_PRICE, join_names, quote_label, show_accuracy, show_option
 
 _SUGGESTED = {"labels.rare": "labels with too few rows", "rows.unlabelled": "rows without a label"}
 """Options that a suggestion gives where a file needs them: what a run with them leaves out."""
@@ -60,7 +60,7 @@ class RunRequest(NamedTuple):
         """The parts by name, and each option that differs from the preset by its path."""
         changes = list_changes(self.preset, self.config)
         left_out = {what: "left out" for path, what in _SUGGESTED.items() if changes.pop(path, None) is not None}
-        changed = {path: "none" if value is None else str(value) for path, value in changes.items()}
+        changed = {path: show_option(value) for path, value in changes.items()}
         return {
             "model": self.model,
             "preset": self.preset + (f", with {show_count(len(changed), 'option')} changed" if changed else ""),

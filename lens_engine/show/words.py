@@ -63,6 +63,16 @@ def describe_form(fixed: int, form: PromptForm) -> str:
     return f"{fixed} fixed and {similar}" if form.kind == "fixed+nearest" else similar
 
 
+_FORMS = {"fixed": "fixed examples", "nearest": "similar examples", "fixed+nearest": "fixed and similar examples"}
+
+
+def show_option(value: object) -> str:
+    """The value of an option: "none", "yes", "fixed examples, similar examples", a number or a name."""
+    if isinstance(value, list):  # of forms of the prompt
+        return ", ".join(str(_FORMS.get(one, one)) for one in value)
+    return {"None": "none", "True": "yes", "False": "no"}.get(str(value), str(value))
+
+
 def name_way(one: Contender) -> str:
     """A contender among few, as everybody reads it."""
     if one.kind == "classifier":

@@ -12,7 +12,7 @@ import psutil
 from rq import Worker as RqWorker
 
 from app.settings import Settings
-from app.store.database import create_database
+from app.store.database import opened_database
 from app.store.schema import upgrade_schema
 from tests.api_keys import make_keys
 from tests.chaos.config import MARK, OWNERS, settings_of
@@ -128,9 +128,8 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
         values = settings_of(folder)
         settings = Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None})
         upgrade_schema(settings)
-        database = create_database(settings, pool_size=1)
-        make_keys(database, *OWNERS)
-        database.dispose()
+        with opened_database(settings) as database:
+            make_keys(database, *OWNERS)
 
         def make(name: str, port: int | None, command: list[str]) -> Member:
             environment = {

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from app.settings import Settings
-from app.store.database import Database, create_database
+from app.store.database import Database, opened_database
 from app.store.schema import upgrade_schema
 from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.scorers import HELD, HOLD_VARIABLE
@@ -44,8 +44,7 @@ def running_service(servers: EmbeddedServers, folder: Path, **changes: object) -
     settings = Settings.model_validate(values)
     upgrade_schema(settings)
     with contextlib.ExitStack() as stack:
-        database = create_database(settings, pool_size=2)
-        stack.callback(database.dispose)
+        database = stack.enter_context(opened_database(settings, pool_size=2))
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
         port = reserve_port()
         client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))

@@ -1,7 +1,7 @@
 """Factories of the service's tests: clients, submissions, and selections in each state."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from app.lifecycle.sweep import sweep as sweep_once
 from app.main import close_app, create_app
 from app.selections.reader import Reader
 from app.settings import Settings
-from app.store.database import Database, create_database
+from app.store.database import Database, opened_database
 from app.store.queue import JobQueue
 from app.store.tables import Job
 from lens_engine.result import SelectionResult
@@ -42,9 +42,8 @@ def execute_job(job_id: str, settings: Settings) -> bool:
 
 @pytest.fixture(scope="package")
 def kept_database(migrated: Settings) -> Iterator[Database]:
-    made = create_database(migrated, pool_size=4)
-    yield made
-    made.dispose()
+    with opened_database(migrated, pool_size=4) as made:
+        yield made
 
 
 @pytest.fixture
@@ -96,16 +95,14 @@ def asked_of(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
 
 def write_revision(settings: Settings, revision: str) -> None:
     """Make the schema one of this revision."""
-    database = create_database(settings, pool_size=1)
-    run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
-    database.dispose()
+    with opened_database(settings) as database:
+        run_sql(database, "UPDATE alembic_version SET version_num = :revision", revision=revision)
 
 
 @pytest.fixture
 def queue(settings: Settings) -> Iterator[JobQueue]:
-    made = JobQueue(settings)
-    yield made
-    made.close()
+    with closing(JobQueue(settings)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -140,9 +137,8 @@ class LentReader:
 @pytest.fixture(scope="package")
 def kept_reader(migrated: Settings) -> Iterator[Reader | None]:
     """For all apps with the usual settings; None for tests of the reader, whose apps start their own."""
-    made = Reader(migrated)
-    yield made
-    made.close()
+    with closing(Reader(migrated)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -155,9 +151,8 @@ def make_client(settings: Settings, kept_reader: Reader | None) -> Iterator[Make
         if kept_reader is not None and not changes:
             app.state.reader = LentReader(kept_reader)
         share_routes(app)
-        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
-        made.append(client)
-        return client
+        made.append(TestClient(app, base_url="http://localhost", raise_server_exceptions=False))
+        return made[-1]
 
     yield make
     for client in made:

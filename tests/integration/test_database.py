@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from app.settings import Settings
-from app.store.database import Database, create_database
+from app.store.database import Database, opened_database
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import read_only
@@ -23,19 +23,17 @@ def test_server_that_only_reads_is_away(selections: Selections, settings: Settin
 
 
 def test_session_that_was_cut_off_while_idle_is_away(settings: Settings) -> None:
-    database = create_database(settings, pool_size=1)
-    with pytest.raises(OperationalError, match="idle-in-transaction"):
-        idle_too_long(database)
-    assert run_sql(database, "SELECT 1") == 1
-    database.dispose()
+    with opened_database(settings) as database:
+        with pytest.raises(OperationalError, match="idle-in-transaction"):
+            idle_too_long(database)
+        assert run_sql(database, "SELECT 1") == 1
 
 
 def test_connection_that_was_cut_while_idle_is_replaced_unseen(settings: Settings, database: Database) -> None:
-    pooled = create_database(settings, pool_size=1)
-    first = run_sql(pooled, "SELECT pg_backend_pid()")
-    run_sql(database, "SELECT pg_terminate_backend(:pid)", pid=first)
-    assert run_sql(pooled, "SELECT pg_backend_pid()") != first
-    pooled.dispose()
+    with opened_database(settings) as pooled:
+        first = run_sql(pooled, "SELECT pg_backend_pid()")
+        run_sql(database, "SELECT pg_terminate_backend(:pid)", pid=first)
+        assert run_sql(pooled, "SELECT pg_backend_pid()") != first
 
 
 def idle_too_long(database: Database) -> None:

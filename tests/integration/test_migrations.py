@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from app.settings import Settings
-from app.store.database import Database, create_database
+from app.store.database import Database, opened_database
 from app.store.schema import alembic_config, current_revision, own_revisions, upgrade_schema
 from lens_engine.types import Phase
 from tests.e2e.lens_command import run
@@ -21,11 +21,8 @@ _ROOT = Path(__file__).parents[2]
 
 
 def revision_of(settings: Settings) -> str | None:
-    database = create_database(settings, pool_size=1)
-    with database.session_scope() as session:
-        found = current_revision(session.connection())
-    database.dispose()
-    return found
+    with opened_database(settings) as database, database.session_scope() as session:
+        return current_revision(session.connection())
 
 
 def test_models_and_migrations_agree(empty_database: Settings) -> None:

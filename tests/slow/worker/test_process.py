@@ -19,6 +19,7 @@ from rq.worker import HerokuWorker
 
 from app.lifecycle.claims import Claim
 from app.store.queue import RUN_JOB
+from worker.jobs import run_job
 from worker.parent import REPORT, JobResult
 from worker.process import ForbiddenJobError, GuardedJob, JobWorker
 
@@ -44,16 +45,13 @@ def test_other_function_and_method_of_an_instance_are_refused(function: str, ins
 
 
 def test_run_job_is_allowed() -> None:
-    from worker.jobs import run_job
-
     assert restored_job(RUN_JOB).func is run_job
 
 
 @pytest.mark.parametrize("kind", ["success", "failure", "stopped"])
 def test_callback_is_dropped(kind: str) -> None:
     job = restored_job(RUN_JOB, **{f"{kind}_callback_name": "os.system"})
-    callback: Any = getattr(job, f"{kind}_callback")
-    assert callback is None
+    assert getattr(job, f"{kind}_callback") is None
 
 
 def test_webhooks_and_retries_are_dropped() -> None:
@@ -80,14 +78,11 @@ os.waitpid(child, 0)
 
 @contextmanager
 def running(script: str) -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
@@ -95,15 +90,26 @@ def test_work_horse_dies_with_its_killed_parent() -> None:
     with running(PARENT) as parent:
         assert parent.stdout is not None
         horse = psutil.Process(int(parent.stdout.readline()))
-
         os.kill(parent.pid, signal.SIGKILL)
-
         horse.wait(10)  # raises if the work-horse still runs
 
 
 def test_work_horse_of_a_dead_parent_exits() -> None:
     script = "from worker.parent import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1
+
+
+IDLE = """
+import signal, time
+from worker.parent import leave_in_time
+signal.signal(signal.SIGTERM, lambda *_: exit(time.sleep(9) or 1))  # the last words to a Redis that is away
+leave_in_time(None, lambda: 0, lambda: None)
+signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_idle_worker_does_not_wait_for_redis() -> None:
+    assert subprocess.run([sys.executable, "-c", IDLE], check=False).returncode == 0
 
 
 KILLER = """

@@ -61,6 +61,12 @@ def test_options_that_a_suggestion_gives_are_no_changes() -> None:
     assert [parts[what] for what in ("labels with too few rows", "rows without a label")] == ["left out"] * 2
 
 
+def test_options_are_told_in_words() -> None:
+    options = {"search.forms": "nearest,fixed+nearest", "balanced": False, "search.first_permutations": None}
+    parts = RunRequest("m", "{text} {label}", None, {}, "quick", resolve_config("quick", options)).list_parts()
+    assert [parts[path] for path in options] == ["similar examples, fixed and similar examples", "no", "none"]
+
+
 _OLD_WORDS = re.compile(
     r"bag.of.words|random.and.validation|zero.shot|hidden.states|largest.class|permutation|demonstration|InfoScore"
     r"|accuracy|calibrat",
