@@ -42,11 +42,11 @@ def value_rows(predictions: IndexArray, gold: IndexArray, objective: Objective) 
 
 
 def smooth_rows(log_probs: FloatArray | LabelLogProbs, gold: IndexArray, objective: Objective) -> FloatArray:
-    """`[rows]`, as `value_rows`, but a margin of m nats counts as (1 + tanh m) / 2 hits.
+    """`[rows]`, as `value_rows`, but a row counts half by its hit and half by its margin m (nats): (1 + tanh m) / 2.
 
-    It is the smoothed count of errors of Glick ("Additive estimators for probabilities of correct classification",
-    Pattern Recognition 10, 1978), which varies less from rows to rows, so few rows tell contenders apart. For
-    macro-F1 each label's rows weigh the same.
+    The second half is a smoothed count of errors (Glick, "Additive estimators for probabilities of correct
+    classification", Pattern Recognition 10, 1978). It varies less from rows to rows, so few rows tell contenders apart;
+    alone it prefers what is wide to what is right. For macro-F1 each label's rows weigh the same.
 
     Args:
         log_probs: `[rows, labels]`.
@@ -55,7 +55,7 @@ def smooth_rows(log_probs: FloatArray | LabelLogProbs, gold: IndexArray, objecti
     """
     answers, counts = pick_answers(log_probs, gold), np.bincount(gold)
     smoothed = np.where(find_rows(log_probs), 0.0, (1 + np.tanh(measure_margins(log_probs, gold))) / 2)
-    weights = 1.0 if objective == "accuracy" else len(gold) / ((counts > 0).sum() * counts[gold])
+    weights = 0.5 if objective == "accuracy" else len(gold) / (2 * (counts > 0).sum() * counts[gold])
     return np.asarray(value_rows(answers, gold, objective) + weights * (smoothed - (answers == gold)))
 
 

@@ -30,7 +30,7 @@ _LEAST_GAIN = 0.01
 _FIRST_ROWS = 12
 """Fewest rows of the first rung: fewer tell nothing."""
 
-_LEFT = (1 / 2, 1 / 4, 1 / 6)
+_LEFT = (1 / 3, 1 / 6, 1 / 8)
 """Largest share of the prompts that is left after each rung but the last."""
 
 _ALWAYS_LEFT = 6

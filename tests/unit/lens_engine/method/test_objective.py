@@ -113,7 +113,7 @@ def test_shrinking_leaves_a_part_of_a_bias_that_others_lack() -> None:
     # without the labels' shares the log-odds of the first label are -1/4 and 1/4: half of the difference is shared
     odds = objective.log_shares[0] - objective.log_shares[1] + np.array([-0.25, 0.25])
     assert [score.margin for score in scores] == pytest.approx(0.6 * odds, abs=1e-6)
-    assert [score.figure for score in scores] == pytest.approx((1 + 0.6 * np.tanh(odds)) / 2, abs=1e-6)
+    assert [score.figure for score in scores] == pytest.approx((1 + 0.6 * np.tanh(odds)) / 4 + 0.4, abs=1e-6)
 
 
 def test_labels_count_by_their_share_of_the_rows() -> None:

@@ -44,7 +44,7 @@ def test_rungs_cover_the_rows_once_and_never_grow(num_rows: int, num_prompts: in
 
 def test_eighth_quarter_half_and_all_of_many_rows() -> None:
     found = [(rung.permutations, rung.end) for rung in plan_rungs_of_judging(400, 40)]
-    assert found == [(40, 50), (20, 100), (10, 200), (7, 400)]
+    assert found == [(40, 50), (13, 100), (7, 200), (6, 400)]
     assert [(rung.permutations, rung.end) for rung in plan_rungs_of_judging(10, 40)] == [(40, 10)]
 
 
