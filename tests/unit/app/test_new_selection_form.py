@@ -25,16 +25,12 @@ def test_empty_field_means_the_default() -> None:
 
 
 def test_fields_are_parts_of_the_spec() -> None:
-    body = build(
-        ("template", "{text}\r\nIt was {label}."),
-        ("instruction", "Which?\r\nSay."),
-        ("model", "small"),
-        ("preset", "quick"),
-        ("name", "films"),
-        ("test_dataset_id", "ds_2"),
+    texts, others = (
+        ("{text}\r\nIt was {label}.", "Which?\r\nSay."),
+        {"model": "small", "preset": "quick", "name": "films"},
     )
-    texts = {"template": "{text}\nIt was {label}.", "instruction": "Which?\nSay."}
-    spec = {**texts, "model": "small", "preset": "quick", "name": "films"}
+    body = build(*zip(("template", "instruction"), texts, strict=True), *others.items(), ("test_dataset_id", "ds_2"))
+    spec = {"template": "{text}\nIt was {label}.", "instruction": "Which?\nSay.", **others}
     assert body == {"spec": {**spec, "options": {}}, "dataset_id": "ds_1", "test_dataset_id": "ds_2"}
 
 

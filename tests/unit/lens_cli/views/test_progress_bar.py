@@ -12,23 +12,13 @@ from rich.progress import Progress as Bar
 from lens_cli.views import progress
 from lens_cli.views.progress import SelectionBar, describe_facts, describe_place, describe_rows, row_bar, selection_bar
 from lens_engine.evaluation.batches import RowProgress
-from lens_engine.metering.progress import Progress
 from lens_engine.prompt.wording import describe_seconds
 from lens_engine.types import Phase
+from tests.integration.samples import PROGRESS as SAMPLE
 from tests.unit.lens_cli.results import printed_on
 
-PROGRESS = Progress(
-    phase=Phase.SEARCH,
-    step=2,
-    steps=4,
-    pairs_done=1200,
-    pairs_total=25541,
-    tokens_done=30_000,
-    tokens_total=60_000,
-    tokens_per_second=1849.6,
-    eta_seconds=75.2,
-    expected_accuracy=0.83,
-)
+PLACE = {"pairs_done": 1200, "pairs_total": 25541, "tokens_done": 30_000, "tokens_total": 60_000}
+PROGRESS = replace(SAMPLE, **PLACE, tokens_per_second=1849.6, eta_seconds=75.2, expected_accuracy=0.83)
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
