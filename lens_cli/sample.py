@@ -10,7 +10,7 @@ SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / SAMPLE
 SAMPLE_SPEC: dict[str, Any] = {"preset": "quick"}
 """What a client would send: the template has the name of the column of labels, and each label is its own word."""
 
-DEMO_SPEC: dict[str, Any] = {**SAMPLE_SPEC, "options": {"search": {"sets": 12, "forms": ["fixed"]}}}
+DEMO_SPEC: dict[str, Any] = {**SAMPLE_SPEC, "options": {"search": {"sets": 16, "forms": ["fixed"]}}}
 """Fewer sets than `quick` has, and no rows like the input: at most some 60,000 tokens."""
 
 NEW_INPUTS = (
