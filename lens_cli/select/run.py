@@ -38,7 +38,6 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import FileCheckpointStore
 from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.show.report import Texts
-from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.types import Example, StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
@@ -211,7 +210,7 @@ def _find_next_command(result: SelectionResult, files: SelectionFiles) -> list[s
     again = ["lens", *sys.argv[1:]]
     if result.stop_reason is StopReason.CANCELLED:
         return again
-    if USE_NOTHING in result.verdict.sentence:
+    if not result.beats_largest_class:
         return []
     if result.classifier is None or result.first == "prompt":
         return [] if files.output is not None else [*again, "--output", "result.json"]

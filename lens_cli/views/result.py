@@ -13,7 +13,6 @@ from lens_cli.refusals import show_note
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, SelectionResult
 from lens_engine.result.parts import EvaluationResult
-from lens_engine.result.selection_result import is_tested
 from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
 from lens_engine.show.table import Table as EngineTable
 from lens_engine.show.tables import list_evaluation_tables, list_figures, list_shown, name_evaluation, tabulate_examples
@@ -63,7 +62,7 @@ def draw_ways(result: SelectionResult) -> Table:
     """A bar for each way to answer; what to use is marked."""
     ways = list_ways(result)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-    tested = is_tested(result)
+    tested = result.is_tested
     table.caption, table.caption_justify = "\n".join(explain_marks(ways)) or None, "left"
     table.add_column(f"right of {ways[0].figure.n:,} test texts" if tested and ways else "expected of new texts")
     for name in ("right", "", "a text takes"):

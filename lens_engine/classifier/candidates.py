@@ -10,7 +10,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import HeadKind, find_states_head
 from lens_engine.classifier.quality import Quality, gold_losses
 from lens_engine.classifier.regression import list_blocks
-from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record, StoredLogProbs
+from lens_engine.types import FloatArray, HeadlineKind, IndexArray, LabelLogProbs, Pooling, Record, StoredLogProbs
 
 MOST_SUSPICIOUS = 200
 """Largest number of rows that a result lists."""
@@ -122,6 +122,11 @@ class TestedClassifier(Record):
     tokens_held: int = Field(description="Number of tokens of the prompt's demonstrations, computed once.")
     cross_validated: Quality = Field(description="Quality on the judging rows by cross-validation, which decides.")
     test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
+
+    @property
+    def headline(self) -> HeadlineKind:
+        """Word counting, or another classifier."""
+        return "words" if self.name == "bag_of_words" else "classifier"
 
     @classmethod
     def of(

@@ -12,7 +12,7 @@ from lens_engine.model.base import LabelScorer
 from lens_engine.model.spending import Paid
 from lens_engine.prompt.pool import Pool, PromptForm, PromptRenderer, Retrieval
 from lens_engine.prompt.record import TaskRecord
-from lens_engine.types import Example, Record
+from lens_engine.types import Example, HeadlineKind, Record
 
 
 class LabelEffect(Record):
@@ -105,6 +105,13 @@ class Contender(Record):
     usd: float | None = Field(
         None, description="Price of 1,000 answers by the prices of the server (USD); null without prices."
     )
+
+    @property
+    def headline(self) -> HeadlineKind:
+        """A prompt, word counting, or another classifier."""
+        if self.kind == "prompt":
+            return "prompt"
+        return "words" if self.method == "bag_of_words" else "classifier"
 
 
 class Wording(Record):

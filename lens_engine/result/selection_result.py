@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from lens_engine.classifier.candidates import Candidate, SuspiciousLabel, TestedClassifier
+from lens_engine.classifier.candidates import SuspiciousLabel, TestedClassifier
 from lens_engine.classifier.classifier import Classifier, InputFormat, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, PriorHead
 from lens_engine.classifier.quality import Accuracy, Quality
@@ -151,6 +151,49 @@ class SelectionResult(Record):
         """Rows of the support examples, in order."""
         return self.answer.rows
 
+    @property
+    def chosen(self) -> TestedClassifier | None:
+        """The classifier to use, as it was tested; None without one."""
+        return next((one for one in self.tested if one.is_chosen), None)
+
+    @property
+    def test_figures(self) -> Mapping[HeadlineKind, Quality]:
+        """Quality on the test rows of the prompt, the classifier to use and word counting, as far as tested."""
+        found = {one.headline: one.test for one in self.tested if one.is_chosen or one.headline == "words"}
+        found["prompt"] = self.answer.test
+        return {kind: test for kind, test in found.items() if test is not None}
+
+    @property
+    def estimates(self) -> Mapping[HeadlineKind, Estimate]:
+        """What the run expects of the prompt and of the classifier to use, as far as they were judged."""
+        found: dict[HeadlineKind, Estimate | None] = {"prompt": self.answer.estimate}
+        if self.chosen is not None:
+            found[self.chosen.headline] = self.classifier_estimate
+        return {kind: estimate for kind, estimate in found.items() if estimate is not None}
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the first choice has test rows, of which all figures are then."""
+        return self.first in self.test_figures
+
+    @property
+    def expectations(self) -> Mapping[HeadlineKind, Accuracy]:
+        """What to expect of each: its figure on the test rows if the first choice has one, or else the run's estimate.
+
+        Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a
+        choice.
+        """
+        if self.is_tested:
+            return self.test_figures
+        words = next((one.judged for one in self.contenders if one.headline == "words"), None)
+        return self.estimates if words is None else {"words": words, **self.estimates}
+
+    @property
+    def beats_largest_class(self) -> bool:
+        """Whether the first choice is better than always the most frequent label, as far as that is known."""
+        expected = self.expectations.get(self.first)
+        return expected is None or expected.beats_largest_class(self.objective)
+
     def render(self, text: str, use: Use | None = None) -> RenderedPrompt:
         """The prompt of an input, as it was evaluated, and the rows that were found for it, with their similarity.
 
@@ -195,65 +238,13 @@ class Headline(Record):
     tokens: float | None = Field(None, description="Mean number of tokens for one text; null for the prompt.")
 
 
-def find_chosen(result: SelectionResult) -> TestedClassifier | None:
-    """The classifier to use; None without one."""
-    return next((one for one in result.tested if one.is_chosen), None)
-
-
-def kind_of(one: TestedClassifier | Candidate | Contender) -> HeadlineKind:
-    """A prompt, word counting, or another classifier."""
-    if isinstance(one, Contender) and one.kind == "prompt":
-        return "prompt"
-    return "words" if (one.method if isinstance(one, Contender) else one.name) == "bag_of_words" else "classifier"
-
-
-def find_estimate(result: SelectionResult, kind: HeadlineKind) -> Estimate | None:
-    """What the run expects of the prompt, or of the classifier to use; None for what it did not choose."""
-    if kind == "prompt":
-        return result.answer.estimate
-    chosen = find_chosen(result)
-    return result.classifier_estimate if chosen is not None and kind_of(chosen) == kind else None
-
-
-def find_test(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
-    """Quality of the prompt, the classifier to use, or word counting on the test rows; None if it was not tested."""
-    if kind == "prompt":
-        return result.answer.test
-    found = (one.test for one in result.tested if kind_of(one) == kind and (one.is_chosen or kind == "words"))
-    return next(found, None)
-
-
-def find_quality(result: SelectionResult, kind: HeadlineKind) -> Quality | None:
-    """Quality of the prompt or the classifier to use, with its thresholds: on test rows, or else as it was judged."""
-    chosen = find_chosen(result)
-    if kind == "prompt":
-        return result.answer.test or result.answer.judged
-    return None if chosen is None or kind_of(chosen) != kind else chosen.test or chosen.cross_validated
-
-
-def is_tested(result: SelectionResult) -> bool:
-    """Whether the first choice has test rows, of which all figures are then."""
-    return find_test(result, result.first) is not None
-
-
-def find_expected(result: SelectionResult, kind: HeadlineKind) -> Accuracy | None:
-    """The figure of the test rows if the first choice has one, or else what the run expects; None if it is not known.
-
-    Word counting that was not chosen is one contender, so its figure on the judging rows has no optimism of a choice.
-    """
-    if is_tested(result):
-        return find_test(result, kind)
-    judged = (one.judged for one in result.contenders if kind == "words" and kind_of(one) == kind)
-    return find_estimate(result, kind) or next(judged, None)
-
-
 def list_headlines(result: SelectionResult) -> tuple[Headline, ...]:
     """What to use first, then the others, the most often right first; empty for a run that judged nothing."""
     found = list[Headline]()
-    tokens = {kind_of(one): one.tokens_per_input for one in result.tested if one.is_chosen or kind_of(one) == "words"}
+    tokens = {one.headline: one.tokens_per_input for one in result.tested if one.is_chosen or one.headline == "words"}
     kinds: tuple[HeadlineKind, ...] = ("classifier", "words", "prompt")
     for kind in kinds:
-        if (expected := find_expected(result, kind)) is not None:
+        if (expected := result.expectations.get(kind)) is not None:
             found.append(Headline(kind=kind, expected=expected, tokens=tokens.get(kind)))
     return tuple(sorted(found, key=lambda one: (one.kind != result.first, -one.expected.accuracy)))
 

@@ -33,7 +33,7 @@ from lens_engine.run.preparation import PreparedRun, count_rows
 from lens_engine.run.propose import Proposal
 from lens_engine.run.run_warnings import list_warnings
 from lens_engine.run.table import Line
-from lens_engine.show.verdict import say_prompt, say_verdict
+from lens_engine.show.verdict import add_sentences
 from lens_engine.types import FloatArray, StopReason
 from lens_engine.version import __version__
 
@@ -49,7 +49,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
     setup, state, meter = found.setup, found.state, prepared.meter
     chosen = found.choices.classifier
     task, report = setup.tasks[found.choices.wording], _Report(prepared, found)
-    answers = tuple(report.show_prompt(use) for use in setup.uses)
+    answers, contenders = tuple(report.show_prompt(use) for use in setup.uses), report.list_contenders()
     candidate = None if chosen is None or chosen.candidate is None else state.candidates[chosen.candidate]
     forms = [answer.form for answer in answers]
     result = SelectionResult(
@@ -58,7 +58,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         task=TaskRecord.of(task, setup.rows.left_out),
         support_examples=answers,
         first=found.first,
-        contenders=report.list_contenders(),
+        contenders=contenders,
         wordings=tuple(Wording(template=one.template.pattern, instruction=one.instruction) for one in setup.tasks)
         if len(setup.tasks) > 1
         else (),
@@ -74,20 +74,10 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         truncated_prompts=setup.rows.trimmed_too_long,
         counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
         cost=_show_cost(prepared, found),
-        warnings=(),
+        warnings=list_warnings(prepared, found, contenders, reason),
         provenance=_describe_provenance(prepared),
     )
-    of_search, is_empty = found.findings.warnings, found.is_empty_handed
-    warnings = list_warnings(prepared, state, of_search, result, is_empty_handed=is_empty)
-    result = result.model_copy(update={"warnings": warnings})
-    prompts = tuple(_say_reason(result, one) for one in result.support_examples)
-    result = result.model_copy(update={"support_examples": prompts})
-    return result.model_copy(update={"verdict": Verdict(sentence=say_verdict(result))}).with_digest()
-
-
-def _say_reason(result: SelectionResult, answer: SupportExamples) -> SupportExamples:
-    fixed = None if answer.fixed is None else _say_reason(result, answer.fixed)
-    return answer.model_copy(update={"reason": say_prompt(result, answer), "fixed": fixed})
+    return add_sentences(result).with_digest()
 
 
 @dataclass(frozen=True, eq=False)

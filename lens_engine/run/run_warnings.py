@@ -1,11 +1,14 @@
 """The warnings of a result: what may surprise in its rows, in how the model was asked, and in what was left out."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lens_engine.method.setup import Setup
 from lens_engine.model.limits import UNFINISHED, count_true_floors, find_floors, find_rows, has_floors
 from lens_engine.prompt.wording import show_count
-from lens_engine.result import SelectionResult
+from lens_engine.result import Contender
+from lens_engine.run.choices import Found
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
 from lens_engine.show.verdict import warn_of_largest_class
@@ -19,15 +22,10 @@ ANSWERS_ALONE = (
 
 
 def list_warnings(
-    prepared: PreparedRun,
-    state: RunState,
-    of_search: tuple[str, ...],
-    result: SelectionResult,
-    *,
-    is_empty_handed: bool,
+    prepared: PreparedRun, found: Found, contenders: Sequence[Contender], reason: StopReason
 ) -> tuple[str, ...]:
     """Everything that a reader of the result should know before its figures; first the warnings of the search."""
-    setup, rows, meter = prepared.setup, prepared.setup.rows, prepared.meter
+    setup, rows, state, meter = prepared.setup, prepared.setup.rows, found.state, prepared.meter
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out: its text, when cut, is another's")
@@ -39,24 +37,24 @@ def list_warnings(
             "labelled rows, so that figures on the test rows may be too high"
         )
     warnings += filter(None, [prepared.foreign_texts])
-    if is_empty_handed:
+    if found.is_empty_handed:
         warnings.append("the budget ended before any row was judged: the examples of the prompt are random")
     else:
-        warnings += of_search
+        warnings += found.findings.warnings
     if meter.refused:
         warnings.append(
             f"{show_count(meter.refused, 'request', 'was')} refused for the content, of {meter.spent.pairs:,}; each "
             "counts as no answer, and so as wrong"
         )
     warnings += _describe_asking(setup, state)
-    if meter.limits.met_deadline and result.stop_reason is StopReason.BUDGET:
+    if meter.limits.met_deadline and reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
     warnings += [
         *_describe_sample(setup),
-        *warn_of_largest_class([one.test or one.judged for one in result.contenders], setup.config.objective),
+        *warn_of_largest_class([one.test or one.judged for one in contenders], setup.config.objective),
         *_warn_of_fewer_rows(setup, state),
     ]
     if state.skipped:

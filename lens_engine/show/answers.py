@@ -10,7 +10,6 @@ from typing import NamedTuple
 from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import show_count, show_share
 from lens_engine.result import Answers, SelectionResult
-from lens_engine.result.selection_result import find_chosen
 from lens_engine.show.table import NOTHING, Matrix, Table
 from lens_engine.show.tables import CUT, MOST_LABELS, TEXTLESS, show_text
 from lens_engine.show.words import USES, name_choice
@@ -149,7 +148,7 @@ def _order(one: Answer) -> tuple[int, int, float, int]:
 
 def list_answered(result: SelectionResult) -> list[Answered]:
     """The classifier first, then each use that was asked; without the rows that a prompt shows."""
-    answers, chosen = result.answers, find_chosen(result)
+    answers, chosen = result.answers, result.chosen
     quality = None if chosen is None else chosen.test if answers.is_test else chosen.cross_validated
     found = [("classifier", "classifier", answers.classifier, answers.classifier_probabilities, quality)]
     for one, answered, shares in zip(

@@ -14,7 +14,7 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.presets import PRESETS, flatten_options
 from lens_engine.prompt.wording import end_sentence, show_count, show_percent
 from lens_engine.result import SelectionResult
-from lens_engine.result.selection_result import Headline, is_tested, list_headlines
+from lens_engine.result.selection_result import Headline, list_headlines
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.charts import Bar, draw_accuracies
 from lens_engine.show.sentences import describe_asking, describe_cost, describe_retrieval, describe_suspicious_labels
@@ -166,7 +166,7 @@ class ResultView:
 
     def _describe(self, one: Headline) -> str:
         low, high = map(show_percent, one.expected.ci95)
-        rows = show_count(one.expected.n, "test text" if is_tested(self.result) else "row")
+        rows = show_count(one.expected.n, "test text" if self.result.is_tested else "row")
         price = {"words": "no model", "prompt": PROMPT_PRICE}.get(one.kind, f"{one.tokens or 0:,.0f} tokens a text")
         return f"{low}–{high} % · {rows} · {price}"
 

@@ -7,7 +7,6 @@ from lens_engine.classifier.quality import Quality
 from lens_engine.prompt.wording import describe_usd, shorten, show_count, show_percent, show_right, show_share
 from lens_engine.result import Contender, SelectionResult, SupportExamples
 from lens_engine.result.parts import EvaluationResult
-from lens_engine.result.selection_result import find_chosen, find_quality, kind_of
 from lens_engine.show.table import NOTHING, Table
 from lens_engine.show.ways import find_estimate_of, find_first, list_chosen
 from lens_engine.show.words import (
@@ -186,10 +185,10 @@ def _list_columns(result: SelectionResult) -> list[_Column]:
 
 def tabulate_answered(result: SelectionResult) -> Table | None:
     """Accuracy of the classifier to use against the share that it answers; None without one."""
-    chosen = find_chosen(result)
-    own = None if chosen is None else find_quality(result, kind_of(chosen))
-    if chosen is None or own is None:
+    chosen = result.chosen
+    if chosen is None:
         return None
+    own = chosen.test or chosen.cross_validated
     return tabulate_shares("classifier", own, show_count(own.n, "row" if chosen.test is None else "test text"))
 
 

@@ -7,7 +7,7 @@ from math import hypot
 from typing import NamedTuple
 
 from lens_engine.classifier.bag_of_words import WordsEstimate
-from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Objective
 from lens_engine.model.base import SERVER
 from lens_engine.prompt.wording import (
@@ -18,16 +18,7 @@ from lens_engine.prompt.wording import (
     show_percent,
     show_share,
 )
-from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.selection_result import (
-    find_chosen,
-    find_estimate,
-    find_expected,
-    find_quality,
-    find_test,
-    is_tested,
-    kind_of,
-)
+from lens_engine.result import SelectionResult, SupportExamples, Verdict
 from lens_engine.show.answers import Answered, list_answered
 from lens_engine.show.ways import Way, explain_marks, find_first, find_reading, list_read, list_ways
 from lens_engine.show.words import (
@@ -67,32 +58,47 @@ class Decision(NamedTuple):
     weak: str = ""  #: Weak on “mixed” (11 of 17 right).
 
 
-def say_decision(result: SelectionResult) -> Decision:
-    """What to use first, what to expect of it, what may be as good, and the labels that it often gets wrong."""
-    expected = find_expected(result, result.first)
-    if expected is None:
-        return Decision("Nothing was judged.")
-    if not expected.beats_largest_class(result.objective):
-        name, (largest,) = _NAMES[result.first], say_largest_class(expected, result.objective)
-        right = say_expected(expected, result.objective, is_test=is_tested(result))
-        return Decision(f"{USE_NOTHING}.", end_sentence(f"{name} is {right}"), end_sentence(largest))
-    return Decision(_say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result))
+def add_sentences(result: SelectionResult) -> SelectionResult:
+    """A result with its verdict, and with what is said of each prompt."""
+    prompts = tuple(_add_reason(result, one) for one in result.support_examples)
+    verdict = Verdict(sentence=say_verdict(result))
+    return result.model_copy(update={"support_examples": prompts, "verdict": verdict})
+
+
+def _add_reason(result: SelectionResult, answer: SupportExamples) -> SupportExamples:
+    fixed = None if answer.fixed is None else _add_reason(result, answer.fixed)
+    return answer.model_copy(update={"reason": say_prompt(result, answer), "fixed": fixed})
 
 
 def say_verdict(result: SelectionResult) -> str:
     """The decision, and what must be known beside."""
-    return " ".join(filter(None, [*say_decision(result), *say_beside(result)]))
+    sentences = filter(None, (*say_decision(result), *say_beside(result)))
+    return " ".join(sentences)
+
+
+def say_decision(result: SelectionResult) -> Decision:
+    """What to use first, what to expect of it, what may be as good, and the labels that it often gets wrong."""
+    expected = result.expectations.get(result.first)
+    if expected is None:
+        return Decision("Nothing was judged.")
+    if result.beats_largest_class:
+        return Decision(
+            _say_use(result), _say_expect(result, expected), _say_instead(result, expected), _say_weak(result)
+        )
+    name, (largest,) = _NAMES[result.first], say_largest_class(expected, result.objective)
+    right = say_expected(expected, result.objective, is_test=result.is_tested)
+    return Decision(f"{USE_NOTHING}.", end_sentence(f"{name} is {right}"), end_sentence(largest))
 
 
 def say_beside(result: SelectionResult) -> Iterator[str]:
     """Whether the figures may be too high, what more rows are worth, and why a run ended early."""
     near, tested = result.counts.near_test_rows, result.counts.test
-    if is_tested(result) and near > _MOST_NEAR * tested:
+    if result.is_tested and near > _MOST_NEAR * tested:
         yield f"{show_count(near, 'test text', 'is')} nearly equal to labelled texts: this may be too high."
-    estimate = find_estimate(result, result.first)
+    estimate = result.estimates.get(result.first)
     if estimate is not None and (estimate.more_rows or 0) >= LEAST_GAIN:
         yield f"50 more labelled rows may be worth about {100 * (estimate.more_rows or 0):.0f} points."
-    if find_chosen(result) is None:
+    if result.chosen is None:
         yield "No classifier was made."
     if result.stop_reason is not StopReason.COMPLETED:
         yield _PARTIAL[result.stop_reason is StopReason.BUDGET]
@@ -110,13 +116,12 @@ def _say_use(result: SelectionResult) -> str:
 
 def _is_embedded(result: SelectionResult) -> bool:
     """Whether the first choice reads sentence embeddings."""
-    chosen = find_chosen(result)
-    return result.first == "classifier" and chosen is not None and chosen.name == "embeddings"
+    return result.first == "classifier" and result.chosen is not None and result.chosen.name == "embeddings"
 
 
 def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
     low, high = map(show_percent, expected.ci95)
-    if is_tested(result):
+    if result.is_tested:
         judged = f"{round(expected.accuracy * expected.n):,} of {expected.n:,} test texts"
     else:
         judged = f"{'roughly; ' * (expected.n < _FEW)}judged by {show_count(expected.n, 'row')}"
@@ -134,7 +139,7 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
             told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
         return " ".join(map(end_sentence, told))
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
-    if (found := find_expected(result, other)) is None:
+    if (found := result.expectations.get(other)) is None:
         return ""
     own, theirs = show_percent(expected.accuracy), show_percent(found.accuracy)
     return end_sentence(f"{_NAMES[other]} gets {theirs} of 100 right, {_NAMES[result.first]} {own}")
@@ -142,12 +147,12 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
 
 def list_as_good(result: SelectionResult) -> list[str]:
     """What is not surely worse than the first choice: on the test texts, or else by the samples of the rows."""
-    estimate, own = find_estimate(result, result.first), find_test(result, result.first)
+    estimate, own = result.estimates.get(result.first), result.test_figures.get(result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
     is_own = result.first == "prompt" and result.answer.method == "zero_shot"
     best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
-    tested: dict[str, Accuracy | None] = {"words": find_test(result, "words"), "zero_shot": best}
+    tested: dict[str, Accuracy | None] = {"words": result.test_figures.get("words"), "zero_shot": best}
     tested |= {one.name: one.test for one in result.tested if one.name == "embeddings"}
     found = list[str]()
     for rival, name in {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}.items():
@@ -166,8 +171,8 @@ def list_as_good(result: SelectionResult) -> list[str]:
 
 def find_answered(result: SelectionResult) -> Answered | None:
     """The answers of the first choice, row by row; None where it has none."""
-    chosen = find_chosen(result)
-    if result.first != "prompt" and (chosen is None or kind_of(chosen) != result.first):
+    chosen = result.chosen
+    if result.first != "prompt" and (chosen is None or chosen.headline != result.first):
         return None
     name = result.answer.use if result.first == "prompt" else "classifier"
     return next((one for one in list_answered(result) if one.name == name), None)
@@ -207,7 +212,7 @@ def say_prompt(result: SelectionResult, answer: SupportExamples) -> str:
 
 def _list_plain(result: SelectionResult, answer: SupportExamples) -> list[Way]:
     """Prompts without examples and with random ones, read as this one is, on the same rows."""
-    if is_tested(result) != (answer.test is not None):
+    if result.is_tested != (answer.test is not None):
         return []
     plain = set(_RIVALS.values()) - {_RIVALS["zero_shot"] * (answer.method == "zero_shot")}
     found = [one for one in list_ways(result) if one.contender and one.contender.use == find_reading(answer)]
@@ -254,9 +259,17 @@ def _say_wrong(answered: Answered | None) -> Iterator[str]:
             yield f"Most frequent mix-up: {labels[0]} answered {labels[1]} ({number:,} texts)."
 
 
+def _find_quality(result: SelectionResult) -> Quality | None:
+    """Quality of the first choice, with its thresholds: on test rows, or else as it was judged."""
+    if result.first == "prompt":
+        return result.answer.test or result.answer.judged
+    chosen = result.chosen
+    return None if chosen is None or chosen.headline != result.first else chosen.test or chosen.cross_validated
+
+
 def _say_doubtful(result: SelectionResult) -> Iterator[str]:
     """What is right where a person takes the least sure answers, and how many labels may be wrong."""
-    quality = find_quality(result, result.first)
+    quality = _find_quality(result)
     curve = () if quality is None else quality.shares_answered
     found = [one for one in curve if _LEAST_LEFT <= 1 - one.share <= _MOST_LEFT]
     best = min(found, key=lambda one: abs(1 - one.share - _LEFT), default=None)

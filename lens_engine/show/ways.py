@@ -10,7 +10,6 @@ from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import Use
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.selection_result import find_chosen, is_tested, kind_of
 from lens_engine.show.words import ALWAYS_THE_LARGEST, name_way
 
 _AS_JUDGED = "* on the rows that judged it, not corrected for choosing"
@@ -53,7 +52,7 @@ def _find_prompt(result: SelectionResult, answer: SupportExamples) -> Iterator[C
 
 
 def _find_classifier(result: SelectionResult) -> Iterator[Contender]:
-    chosen = find_chosen(result)
+    chosen = result.chosen
     own = None if chosen is None else (chosen.name, chosen.cross_validated.accuracy)
     return islice((one for one in result.contenders if one.judged and (one.method, one.judged.accuracy) == own), 1)
 
@@ -78,7 +77,7 @@ def list_ways(result: SelectionResult) -> list[Way]:
             found.setdefault(way.name, way)
     if not found:
         return []
-    uses = () if is_tested(result) else dict.fromkeys(map(find_reading, result.support_examples))
+    uses = () if result.is_tested else dict.fromkeys(map(find_reading, result.support_examples))
     averages = (average_random(result, use) for use in uses)
     ways = sorted([*found.values(), *chain(*averages)], key=lambda way: (way.is_short, -way.figure.accuracy))
     largest = next(iter(found.values())).figure
@@ -100,7 +99,7 @@ def explain_marks(ways: Iterable[Way]) -> tuple[str, ...]:
 
 def _measure(result: SelectionResult, one: Contender, *, is_first: bool) -> Way | None:
     """A contender with its figure; None without one, or if it was not chosen and judged on few rows alone."""
-    if is_tested(result):
+    if result.is_tested:
         return None if one.test is None else Way(name_way(one), one.test, one, is_first)
     estimate = find_estimate_of(result, one)
     figure = estimate or (None if one.is_dropped else one.judged)
@@ -114,7 +113,7 @@ def find_first(result: SelectionResult) -> Contender | None:
     """The contender to use; None if nothing was judged."""
     is_prompt = result.first == "prompt"
     found = _find_prompt(result, result.answer) if is_prompt else (*_find_classifier(result), *result.contenders)
-    return next((one for one in found if kind_of(one) == result.first), None)
+    return next((one for one in found if one.headline == result.first), None)
 
 
 def _list_compared(result: SelectionResult) -> Iterator[Contender]:

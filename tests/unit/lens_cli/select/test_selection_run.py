@@ -26,14 +26,12 @@ from lens_engine.opening import LanguageModel
 from lens_engine.presets import resolve_config
 from lens_engine.prompt.template import Task, Template
 from lens_engine.prompt.verbalizer import Verbalizer
-from lens_engine.result import Verdict
 from lens_engine.rows.problem import Problem
 from lens_engine.run.suggest import suggest
-from lens_engine.show.verdict import USE_NOTHING
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 from tests.dispositions import default_signals
-from tests.unit.lens_cli.results import CLASSIFIER, make_result, printed_on
+from tests.unit.lens_cli.results import CLASSIFIER, QUALITY, make_result, make_tested, printed_on
 
 RUN = SelectionRun(Problem(Task("{text} {label}", {"a": "a", "b": "b"}), []), resolve_config())
 
@@ -53,7 +51,8 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
 
 
 PROMPT = {"first": "prompt"}
-NOTHING = {"verdict": Verdict(sentence=f"{USE_NOTHING}: the classifier is right for 190 of 200 test texts.")}
+GUESSED = QUALITY.model_copy(update={"largest_class": 0.95})
+NOTHING = {"tested": (make_tested("states", "states", is_chosen=True, test=GUESSED),)}
 
 
 def test_written_files_and_the_next_command_are_named() -> None:

@@ -8,7 +8,7 @@ from lens_engine.classifier.quality import Accuracy
 from lens_engine.prompt.pool import PromptForm
 from lens_engine.prompt.record import LabelWord, TaskRecord
 from lens_engine.result import Chance, Estimate, SelectionResult, SupportExamples
-from lens_engine.result.selection_result import kind_of, list_headlines
+from lens_engine.result.selection_result import list_headlines
 from lens_engine.show.verdict import USE_NOTHING, say_decision, say_prompt, say_rest, say_verdict
 from lens_engine.types import HeadlineKind, StopReason
 from tests.answered import make_answers
@@ -203,5 +203,5 @@ def test_headlines_have_the_first_choice_first(result: SelectionResult, kinds: l
 
 
 def test_contender_is_a_prompt_word_counting_or_another_classifier() -> None:
-    assert [kind_of(one) for one in CONTENDERS[::5]] == ["classifier", "words"]
-    assert kind_of(CONTENDERS[1]) == "prompt"
+    assert [one.headline for one in CONTENDERS[::5]] == ["classifier", "words"]
+    assert CONTENDERS[1].headline == "prompt"

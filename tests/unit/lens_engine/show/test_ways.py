@@ -7,7 +7,6 @@ import pytest
 from lens_cli.views.result import draw_ways
 from lens_engine.prompt.wording import show_percent
 from lens_engine.result import SelectionResult, SupportExamples
-from lens_engine.result.selection_result import is_tested
 from lens_engine.show.report import ResultView, list_bars
 from lens_engine.show.ways import list_ways
 from tests.formed import take_form
@@ -73,5 +72,5 @@ def test_box_chart_and_terminal_show_the_same_figures(result: SelectionResult) -
             assert f"{name} {show_percent(bar.value)}{mark}" in box
         shown = list(table.columns[1].cells)[titles.index(bar.label)]
         assert str(shown).endswith(f"{show_percent(bar.value)} %")
-    assert any(str(title).endswith("*") for title in titles) != is_tested(result)
-    assert (table.caption == MARK, ResultView(result).accuracies.text == (MARK,)) == 2 * (not is_tested(result),)
+    assert any(str(title).endswith("*") for title in titles) != result.is_tested
+    assert (table.caption == MARK, ResultView(result).accuracies.text == (MARK,)) == 2 * (not result.is_tested,)
