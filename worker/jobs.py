@@ -6,7 +6,7 @@ attempt. What ends a run, and what becomes of the job:
     a result                        succeeded, or cancelled with a partial result
     stopped without a result        cancelled
     InvalidInput, ModelError,       failed at once: another attempt would meet it again; while the model is loaded
-    MemoryError                     the last two are a WorkerFault
+    MemoryError                     any error but an EndpointError is a WorkerFault
     WorkerFault                     counted as a crash; queued again, or failed (worker-unfit) at the last attempt
     a model that moved              queued again for a worker of the other queue, not counted
     a server that does not answer   queued again for a later attempt, not counted

@@ -72,7 +72,7 @@ class Demonstration(Outgoing):
     row: int = Field(description="Number of the row in the dataset.")
     label: str = Field(description="Label.")
     similarity: float | None = Field(
-        description="How much the row is like the input, by its words (0 to 1); null for a fixed one."
+        description="How much the row is like the input, by words or embeddings (0 to 1); null for a fixed one."
     )
     origin: Literal["fixed", "found"] = Field(
         description="fixed: every prompt shows it. found: it was found for this input."

@@ -1,1 +1,1 @@
-"""Names that production reads: versions with a copy of what a selection found. Runs are not known here."""
+"""Names that production reads: versions with a copy of what a selection found, and routes that both share."""

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from lens_engine.metering.prices import Cost
+from lens_engine.method.judgement import EvaluationRows, judge
 from lens_engine.method.lens import Lens, LensState
+from lens_engine.method.objective import PromptObjective
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import PreparedRun, prepare_run
 
@@ -63,6 +65,8 @@ def test_findings_are_label_balanced_search_rows_and_no_example_helps_itself(is_
     for row, gains in found.gains.items():
         assert np.flatnonzero(np.isnan(gains)).tolist() == ([own[row]] if own.get(row, 99) < len(gains) else [])
         assert found.info_scores[row] == pytest.approx(np.nanmean(gains))
-    shown = {one: {rows.candidates[last.to_candidates((at,))[0]].row for at in one} for one in last.search.scores}
+    task, judged = prepared.setup.task, PromptObjective(is_smoothed=False)
     for one, score in last.search.scores.items():
-        assert score.n == sum(row.row not in shown[one] for row in rows.validation)
+        shown = [rows.candidates[place] for place in last.to_candidates(one)]
+        kept = EvaluationRows(task, tuple(row for row in rows.validation if row not in shown))
+        assert [score] == judged.scores(judge(prepared.meter, [task.render_prefix(shown)], kept), is_final=True)
