@@ -124,8 +124,8 @@ class SearchOptions(Options):
         ge=1,
         le=10_000,
         description="Number of permutations judged before the first iteration, which keeps the best B; half of them "
-        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and "
-        "ranking by accuracy, then by the margin, instead of smoothed accuracy.",
+        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and, "
+        "for the use prompt, ranking by accuracy, then by the margin, instead of smoothed accuracy.",
     )
     halvings: int = Field(
         0,

@@ -46,7 +46,8 @@ def smooth_rows(log_probs: FloatArray | LabelLogProbs, gold: IndexArray, objecti
 
     The second half is a smoothed count of errors (Glick, "Additive estimators for probabilities of correct
     classification", Pattern Recognition 10, 1978). It varies less from rows to rows, so few rows tell contenders apart;
-    alone it prefers what is wide to what is right. For macro-F1 each label's rows weigh the same.
+    alone it prefers what is wide to what is right. To macro-F1 half of the difference of the two counts is added, where
+    the rows of each label weigh the same.
 
     Args:
         log_probs: `[rows, labels]`.

@@ -41,7 +41,7 @@ class Scores:
 
     Attributes:
         values: `[contenders, rows]`, whose mean over rows is the figure (`value_rows`); NaN where there is no answer.
-        smoothed: `[contenders, rows]`, the values with hits smoothed (`smooth_hits`); their mean has less noise.
+        smoothed: `[contenders, rows]`, the values with hits smoothed (`smooth_rows`); their mean has less noise.
         prices: `[contenders]`, of an answer; the less, the cheaper.
         kinds: `[contenders]`; smoothed values rank contenders of one kind: all prompts, or one classifier.
     """
@@ -77,11 +77,11 @@ class Scores:
         It is the smoothed figure, moved so that the best contender of each kind has its own figure.
         """
         figures, means = self._average(self._filled, weights), self._average(np.nan_to_num(self.smoothed), weights)
+        gaps = np.nan_to_num(figures) - np.nan_to_num(means)  # both are -inf on no row
         for kind in np.unique(self.kinds):
             own = np.flatnonzero(self.kinds == kind)
             best = own[means[:, own].argmax(axis=1), None]
-            moved = np.take_along_axis(figures, best, axis=1) - np.take_along_axis(means, best, axis=1)
-            means[:, own] += np.nan_to_num(moved)
+            means[:, own] += np.take_along_axis(gaps, best, axis=1)
         return means
 
     def _average(self, values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -115,7 +115,7 @@ class Scores:
         return np.asarray((figures >= figures.max(axis=1, keepdims=True) - _ROUNDING).mean(axis=0))
 
     def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
-        """By how much the best contender may lead the one that is the best by now: the mean over bags, times the share
+        """By how much the best contender, by hits, may lead the best by now: the mean over bags, times the share
         of the spread between contenders that is no noise. On few rows that share is unknown; then it is infinite."""
         if len(self.values) < 2:
             return 0.0

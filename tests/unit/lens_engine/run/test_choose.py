@@ -99,8 +99,8 @@ def test_smoothed_hits_rank_contenders_of_a_kind_and_hits_the_best_of_each() -> 
     assert make_scores(hits, None, smoothed).choose() == 1
     assert make_scores(hits, None, smoothed, (0, 0, 1)).choose() == 2
     assert make_scores(hits[:2], None, smoothed[:2], (0, 1)).choose() == 0
-    means = make_scores(hits, None, smoothed, (0, 0, 1)).means(np.ones((1, ROWS)))
-    assert means[0] == pytest.approx([0.89 + 0.6 - 0.79, 0.89, 0.92])
+    assert make_scores([RIGHT, [NAN] * 99 + [1.0]], kinds=(0, 1)).choose(np.array([1.0] * 99 + [0.0])) == 0
+    assert make_scores(hits, None, smoothed, (0, 0, 1)).means(np.ones((1, ROWS)))[0] == pytest.approx([0.7, 0.89, 0.92])
 
 
 def test_rows_that_are_not_drawn_do_not_choose() -> None:
