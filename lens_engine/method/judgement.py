@@ -6,13 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from lens_engine.classifier.quality import measure_margins
 from lens_engine.metering.meter import Meter
 from lens_engine.model.base import Prefix
 from lens_engine.model.limits import check_floors, check_true_floors, has_floors, pick_answers
 from lens_engine.prompt.template import Task
 from lens_engine.rows.plan import spread_evenly
-from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
+from lens_engine.types import Example, IndexArray, LabelLogProbs
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,6 @@ class Judgement:
     @property
     def predictions(self) -> IndexArray:
         return pick_answers(self.label_log_probs, self.gold)
-
-    @cached_property
-    def margins(self) -> FloatArray:
-        """`[rows]`, the gold label's log-probability minus the highest of the other labels (nats)."""
-        return measure_margins(self.label_log_probs, self.gold)
 
     def extend(self, more: "Judgement") -> "Judgement":
         """The judgement on these rows and then those of `more` (same prefix)."""

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from lens_engine.classifier.heads import log_label_shares
-from lens_engine.classifier.quality import measure_macro_f1, smooth_rows
+from lens_engine.classifier.quality import measure_macro_f1, measure_margins, smooth_rows
 from lens_engine.config import Objective, SelectionConfig, Use
 from lens_engine.method.judgement import EvaluationRows, Judgement
 from lens_engine.model.limits import keep_unanswered
@@ -29,12 +29,14 @@ class Score:
     @classmethod
     def of(cls, judgement: Judgement, objective: Objective = "accuracy", *, is_smoothed: bool = False) -> "Score":
         """The score of a judgement."""
-        gold, answers = judgement.gold, judgement.predictions
+        scores, gold = judgement.label_log_probs, judgement.gold
         if is_smoothed:
-            figure = smooth_rows(judgement.label_log_probs, gold, objective).mean()
+            figure = smooth_rows(scores, gold, objective).mean()
+        elif objective == "accuracy":
+            figure = (judgement.predictions == gold).mean()
         else:
-            figure = (answers == gold).mean() if objective == "accuracy" else measure_macro_f1(answers, gold)
-        return cls(float(figure), float(judgement.margins.mean()))
+            figure = measure_macro_f1(judgement.predictions, gold)
+        return cls(float(figure), float(measure_margins(scores, gold).mean()))
 
 
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
