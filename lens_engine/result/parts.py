@@ -176,17 +176,17 @@ class SupportExamples(Record):
 
 
 class Answers(Record):
-    """What prompt and classifier answer on each row of the report: the test rows, or else the judging rows.
+    """What prompt and classifier answer on each row of the report: the test rows, or else judging and search rows.
 
-    On judging rows the answers are by cross-validation. A label is given as its place in `task.label_words`.
+    On rows of the dataset the answers are by cross-validation. A label is given as its place in `task.label_words`.
     """
 
     is_test: bool = Field(description="Whether the rows are test rows; otherwise they are rows of the dataset.")
     rows: tuple[int, ...] = Field(description="Row numbers, in the test rows or in the dataset.")
     gold: tuple[int, ...] = Field(description="Labels of the rows.")
     support_examples: tuple[tuple[int | None, ...] | None, ...] = Field(
-        description="Answers of each of `support_examples`, for its use; null for a row that the prompt shows, and if "
-        "it was asked for no row."
+        description="Answers of each of `support_examples`, for its use; null for a row that the prompt shows, for a "
+        "search row, and if it was asked for no row."
     )
     fixed: tuple[tuple[int | None, ...] | None, ...] = Field(
         description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none."

@@ -1,7 +1,7 @@
 """Deals labelled rows: to the search, to the judging, or to neither.
 
 A prompt is not trained on rows, so every row judges each contender that does not show it. With few rows all of them
-judge, and sets of demonstrations are drawn. From some 150 rows on LENS finds them, on search rows that judge nothing.
+judge, and sets of demonstrations are drawn. From 100 rows on LENS finds them, on search rows that judge no prompt.
 Whatever a row does, it may be a demonstration that is found for an input, and classifiers are fitted on all.
 """
 
@@ -26,7 +26,7 @@ from lens_engine.types import Example
 LEAST_ROWS = 10
 """Fewest labelled rows with which there is a result."""
 
-SEARCH_FROM = 150
+SEARCH_FROM = 100
 """Number of labelled rows from which on LENS searches."""
 
 
@@ -56,6 +56,12 @@ class DealtRows:
     def labelled(self) -> tuple[Example, ...]:
         """Every labelled row but the test rows: judging rows first."""
         return (*self.judging, *self.search, *self.rest)
+
+    @property
+    def columns(self) -> tuple[Example, ...]:
+        """The rows of the table of answers. The first, the judging rows, judge prompts; all of them judge classifiers,
+        of which the search chooses nothing."""
+        return (*self.judging, *self.search)
 
     @property
     def proposable(self) -> tuple[Example, ...]:

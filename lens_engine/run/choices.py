@@ -83,8 +83,9 @@ class Choices:
         return self._describe(line, found, growth, scores.num_rows)
 
     def is_short(self, line: Line) -> bool:
-        """Whether a contender was asked for fewer rows than the first choice: it was dropped, or the run ended."""
-        return self.first is not None and line.num_asked < self.first.num_asked
+        """Whether a prompt was asked for fewer rows than the first choice: it was dropped, or the run ended."""
+        most = len(self.table.setup.rows.judging)
+        return self.first is not None and line.num_asked < min(self.first.num_asked, most)
 
     def is_clearly_behind(self, line: Line) -> bool:
         """Whether the first choice is better than a contender by more than chance, on the rows that both answer."""

@@ -165,7 +165,7 @@ class Classifying:
             tokens_held=sum(self.meter.lengths.count(one) for prefix in rendered for one in prefix),
         )
         places = index_rows(examples)
-        judged = [one.row for one in setup.rows.judging if one.row in places]
+        judged = [one.row for one in setup.rows.columns if one.row in places]
         return Candidate(
             name=name,
             classifier=classifier,

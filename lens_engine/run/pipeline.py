@@ -26,7 +26,7 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
-    Prompts are proposed (from some 150 rows on by LENS, on search rows), every one is judged on the judging rows beside
+    Prompts are proposed (from 100 rows on by LENS, on search rows), every one is judged on the judging rows beside
     classifiers, and the best is chosen; what to expect of it on new texts is estimated, or measured on test rows. A
     budget ends the run early with the best so far (`partial`). So does a cancellation, before the test rows.
 

@@ -166,7 +166,7 @@ class _Report:
         )
 
     def show_classifier(self, line: Line) -> Classifier:
-        """The classifier to use, with its quality on test rows, or else on judging rows."""
+        """The classifier to use, with its quality on test rows, or else by cross-validation."""
         quality = measure_figures(self.found.test_line(line) or self.found.judge_line(line))
         return self.found.state.candidates[line.candidate or 0].classifier.model_copy(update={"quality": quality})
 
@@ -230,9 +230,9 @@ class _Report:
         return round(1000 * prices.cost(round(line.tokens + line.tokens_held), 1, cached), 4)
 
     def list_answers(self) -> Answers:
-        """Row by row: on the test rows, or else on the judging rows."""
+        """Row by row: on the test rows, or else on the columns of the table."""
         found, choices, is_test = self.found, self.found.choices, bool(self.found.setup.rows.test)
-        rows = found.setup.rows.test if is_test else found.setup.rows.judging
+        rows = found.setup.rows.test if is_test else found.setup.rows.columns
         uses, chosen = found.setup.uses, choices.classifier
         prompts = [self._list_own(choices.prompt(use), len(rows)) for use in uses]
         fixed = []

@@ -1,7 +1,7 @@
-"""The table of answers: a line for each contender, a column for each judging row.
+"""The table of answers: a line for each contender, a column for each judging row, and then for each search row.
 
 A prompt has a line for each use: as the model answers, and with label biases, which come from the other folds. A
-classifier is judged by folds too. A prompt is not judged by a row that it shows.
+classifier is judged by folds too, and by search rows. A prompt is not judged by a row that it shows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Line:
     prompt: int | None  #: place among the proposals; None for a classifier
     candidate: int | None  #: place among the candidates for the classifier; None for a prompt
     use: Use | None  #: how a prompt is read; None for a classifier
-    places: IndexArray  #: `[known]`, the judging rows of which it says something, ascending
+    places: IndexArray  #: `[known]`, the columns of which it says something, ascending
     log_probs: FloatArray  #: `[known, labels]`, normalised
     num_asked: int  #: number of judging rows for which it was asked
     tokens: float  #: of an answer, that differ from input to input
@@ -71,18 +71,18 @@ class Table:
         lines = list[Line]()
         for place, found in sorted(cells.items()):
             lines += _read_prompt(setup, rows.gold, place, proposals[place], found)
-        places = index_rows(setup.rows.judging)
+        places = index_rows(setup.rows.columns)
         lines += [_read_candidate(place, one, places) for place, one in enumerate(candidates)]
         asked = [len(cells[place]) for place in left or cells if place in cells]
         return cls(setup, tuple(lines), min(asked, default=0))
 
     @cached_property
     def gold(self) -> IndexArray:
-        """`[rows]`, index of each judging row's label."""
-        return self.setup.task.index_labels(self.setup.rows.judging)
+        """`[rows]`, index of the label of each column."""
+        return self.setup.task.index_labels(self.setup.rows.columns)
 
     def answers(self, line: Line) -> IndexArray:
-        """`[rows]`, the answer of a contender to each judging row; `NO_ANSWER` where there is none."""
+        """`[rows]`, the answer of a contender in each column; `NO_ANSWER` where there is none."""
         found = np.full(len(self.gold), NO_ANSWER, dtype=np.intp)
         found[line.places] = pick_answers(line.log_probs, self.gold[line.places])
         return found
@@ -92,8 +92,8 @@ class Table:
         return line.num_asked >= self.num_whole
 
     def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
-        """The scores of some lines on the rows for which their prompts were asked, by accuracy or by the objective."""
-        number = max((line.num_asked for line in lines if line.prompt is not None), default=len(self.gold))
+        """The scores of some lines on the columns that one of them was asked for, by accuracy or by the objective."""
+        number = max((line.num_asked for line in lines), default=len(self.gold))
         values, smoothed = np.full((2, len(lines), len(self.gold)), np.nan)
         objective = "accuracy" if by_accuracy else self.setup.config.objective
         for place, line in enumerate(lines):

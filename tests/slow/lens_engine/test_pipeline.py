@@ -116,7 +116,8 @@ def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None
     counts = whole.counts
     assert (counts.labelled, counts.search, counts.judging, counts.test) == (240, 60, 60, 0)
     assert not whole.answers.is_test
-    assert len(whole.answers.rows) == len(whole.answers.gold) == 60
+    assert len(whole.answers.rows) == len(whole.answers.gold) == 120
+    assert all(one is None or set(one[60:]) == {None} for one in whole.answers.support_examples), "search rows"
 
 
 def test_examples_are_rows_of_the_upload_in_order_and_balanced(
@@ -348,6 +349,6 @@ def test_nothing_that_was_judged_on_fewer_rows_stands_above_the_choice_of_a_stop
     assert (result.stop_reason, result.first, max(rows)) == (StopReason.CANCELLED, "words", 91)
     assert [one.is_dropped for one in result.contenders] == sorted(number < 91 for number in rows)
     assert result.classifier_estimate is not None
-    assert result.classifier_estimate.n == 12, "the rows on which it was compared"
+    assert result.classifier_estimate.n == 91, "no search has touched it"
     assert [way.title for way in ways[:2]] == ["counting words", "sentence embeddings *"]
     assert all(way.title.endswith(f" ({way.figure.n} rows)") for way in ways[2:-1])

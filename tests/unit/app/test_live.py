@@ -88,10 +88,10 @@ def test_later_attempt_says_so() -> None:
 @pytest.mark.parametrize(
     ("num_rows", "values", "steps"),
     [
-        (150, {}, ["Read", "Search", "Judge", "Test"]),
-        (149, {}, ["Read", "Judge", "Test"]),
-        (150, {"test_dataset_id": None}, ["Read", "Search", "Judge"]),
-        (150, {"config": SelectionConfig(rows=RowOptions(search=0))}, ["Read", "Judge", "Test"]),
+        (100, {}, ["Read", "Search", "Judge", "Test"]),
+        (99, {}, ["Read", "Judge", "Test"]),
+        (100, {"test_dataset_id": None}, ["Read", "Search", "Judge"]),
+        (100, {"config": SelectionConfig(rows=RowOptions(search=0))}, ["Read", "Judge", "Test"]),
     ],
     ids=["all", "few-rows", "no-test-rows", "no-search"],
 )

@@ -91,7 +91,7 @@ def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion
             assert floor(end / 4) <= count(part[:end])["positive"] <= floor(end / 4) + 1
 
 
-@pytest.mark.parametrize(("number", "sizes"), [(149, (0, 149, 0)), (150, (75, 75, 0)), (900, (400, 240, 260))])
+@pytest.mark.parametrize(("number", "sizes"), [(99, (0, 99, 0)), (100, (50, 50, 0)), (900, (400, 240, 260))])
 def test_sizes_by_the_number_of_rows(number: int, sizes: tuple[int, ...], make_planted_problem: Make) -> None:
     rows = deal_rows(make_planted_problem(number), resolve_config())
 

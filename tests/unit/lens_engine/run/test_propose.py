@@ -102,10 +102,10 @@ def test_wordings_are_tried_in_turn(set_up: Make) -> None:
     [
         ({"a": 30, "b": 30}, 2048, []),
         ({"a": 40, "b": 30}, 2048, [32]),
-        ({"a": 70, "b": 70}, 2048, [32, 64]),
-        ({"a": 70, "b": 70}, 200, [32]),  # a demonstration has five words
-        ({"a": 70, "b": 70}, 100, []),
+        ({"a": 49, "b": 50}, 2048, [32]),
+        ({"a": 49, "b": 50}, 100, []),  # a demonstration has five words
         ({"a": 300, "b": 30}, 2048, [32, 64]),
+        ({"a": 300, "b": 30}, 200, [32]),
     ],
 )
 def test_large_sets_are_tried_if_they_fit(counts: dict[str, int], context: int, sizes: list[int], set_up: Make) -> None:
