@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.answers.answers import CHANGED, Answers, ClassifierPart, PoolSource, PromptPart, SuspiciousPart, Version
 from app.errors import Conflict, NoResult
 from app.ids import path_of
-from app.selections import service
+from app.selections import datasets, service
 from app.selections.schemas import ResultOut, SuspiciousLabelOut, SuspiciousLabelsOut
 from app.store.datasets import load_texts
 from app.store.prompts import read_pool
@@ -68,8 +68,9 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         stored = session.get(StoredClassifier, selection_id)
         suspicious = SuspiciousPart.model_validate(report.result).suspicious_labels
         texts = load_texts(session, selection.dataset_id, [one.row for one in suspicious])
+        told = tuple(note for note in selection.warnings if note.endswith(datasets.CORRECTED))
     result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
-    view = ResultView(result, Texts(texts), selection.name, selection.created_at.date())
+    view = ResultView(result, Texts(texts), selection.name, selection.created_at.date(), told)
     if not with_wrong:
         return view
     with services.database.session_scope() as session:

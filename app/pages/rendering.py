@@ -13,6 +13,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from app.prompts.service import Change, Condition
+from app.selections.datasets import CORRECTED
 from app.store.queue import JobId
 from app.store.services import Services, enqueueing
 from app.web.dependencies import OwnerDep, ServicesDep
@@ -23,12 +24,6 @@ from lens_engine.show.report import join_percent, make_environment
 
 _GUESS = re.compile(r"(read|the file is read as) .*\((?!a usual name|as such files have it)")
 """Notes of `lens_engine.files` on a column that was guessed by its values."""
-
-CORRECTED = (
-    "changed or left out by hand; to correct only what the classifier doubted raises its figure by itself, and only a "
-    "test file that was not corrected tells whether it is better"
-)
-"""End of a note on a file whose labels a person has corrected."""
 
 _TABLE, _NO_STEM = re.compile(r"\.(csv|tsv|jsonl?|txt)$", re.IGNORECASE), re.compile(r"[^\w.-]+")
 

@@ -33,7 +33,8 @@ from app.store.services import Services
 from app.store.tables import Job
 from app.web.dependencies import OWNER_ROUTE, SelectionIdDep
 from app.web.validation import read_model
-from lens_engine.prompt.wording import describe_seconds, show_percent, show_right, show_share
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.prompt.wording import describe_seconds, show_count, show_percent, show_right, show_share
 from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.result.selection_result import list_headlines
 from lens_engine.show.exports import FORMATS
@@ -57,17 +58,27 @@ class Changed(NamedTuple):
 
 
 def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
-    """How often each is right, and the difference in points."""
+    """How often each is right, and the difference in points where the same rows judged, with the same labels."""
     first, second = ({one.kind: one.expected for one in list_headlines(result)} for result in (before, after))
-    rows = list[tuple[str, ...]]()
+    rows, is_alike = list[tuple[str, ...]](), _find_origin(before) == _find_origin(after)
     for kind, name in HEADLINES.items():
         one, other = first.get(kind), second.get(kind)
         if one is None and other is None:
             continue
-        shown = [NOTHING if found is None else show_right(found.accuracy, found.n) for found in (one, other)]
-        points = NOTHING if one is None or other is None else f"{100 * (other.accuracy - one.accuracy):+.0f} points"
-        rows.append((name, *shown, points))
-    return Table("How often each is right", ("", "baseline", "newer", "difference"), tuple(rows))
+        points = NOTHING
+        if one is not None and other is not None and is_alike and one.n == other.n:
+            points = f"{100 * (other.accuracy - one.accuracy):+.0f} points"
+        told = ((one, before.is_tested), (other, after.is_tested))
+        rows.append((name, *(_show_figure(found, is_test=is_test) for found, is_test in told), points))
+    note = "no difference is told where other rows or labels judged" * any(row[-1] == NOTHING for row in rows)
+    return Table("How often each is right", ("", "baseline", "newer", "difference"), tuple(rows), caption=note)
+
+
+def _show_figure(found: Accuracy | None, *, is_test: bool) -> str:
+    """How many test texts are right; or else what to expect, which is no number of rows."""
+    if found is None or is_test:
+        return NOTHING if found is None else show_right(found.accuracy, found.n)
+    return f"{show_share(found.accuracy, found.n)}, by {show_count(found.n, 'row')}"
 
 
 def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, SelectionResult]) -> tuple[Table, Table]:

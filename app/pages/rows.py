@@ -13,7 +13,7 @@ from app.answers import results
 from app.errors import BadRequest, NotFound, invalid_inputs
 from app.lifecycle.spec import StoredSpec
 from app.pages.fields import FieldsDep, build_again, read_field
-from app.pages.rendering import CORRECTED, VisitDep
+from app.pages.rendering import VisitDep
 from app.selections import datasets
 from app.selections import service as selections
 from app.selections.bodies import JsonBody
@@ -144,7 +144,7 @@ def _store(services: Services, owner_id: str, dataset_id: str, labels: Mapping[i
     found = [{"text": one.text, "label": labels.get(one.row, one.label)} for one in rows]
     with invalid_inputs():
         parsed = parse_inline([one for one in found if one["label"]], parsing_limits(services.settings))
-    changed = f"{show_count(len(labels), 'label', 'was')} {CORRECTED}"
+    changed = f"{show_count(len(labels), 'label', 'was')} {datasets.CORRECTED}"
     parsed = replace(parsed, warnings=(*parsed.warnings, changed))
     name = name and shorten(f"{name}, {show_count(len(labels), 'row')} corrected", _MOST_CHARACTERS)
     with services.database.session_scope() as session:

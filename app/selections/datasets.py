@@ -28,6 +28,12 @@ from lens_engine.files.table import ColumnNames
 from lens_engine.model.local.model_files import CountTokens, find_token_counter
 from lens_engine.types import Example
 
+CORRECTED = (
+    "changed or left out by hand; to correct only what the classifier doubted raises its figure by itself, and only a "
+    "test file that was not corrected tells whether it is better"
+)
+"""End of a note on a file whose labels a person has corrected."""
+
 
 class DatasetBody(RowsBody):
     """The JSON body of POST /datasets. A file is sent in a form."""

@@ -30,6 +30,7 @@ from lens_engine.errors import Faults, NothingSelected
 from lens_engine.model.score_cache import remember_pairs
 from lens_engine.opening import LanguageModel
 from lens_engine.prompt.request import TaskRequest
+from lens_engine.prompt.wording import show_count
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem, find_unknown_labels
 from lens_engine.rows.dealing import deal_rows
@@ -38,6 +39,7 @@ from lens_engine.run.pipeline import select_support_examples
 from lens_engine.run.state import FileCheckpointStore
 from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.show.report import Texts
+from lens_engine.show.tables import list_shown
 from lens_engine.types import Example, StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
@@ -191,10 +193,11 @@ def show_files(result: SelectionResult, files: SelectionFiles, console: Console,
     `asked`: the arguments that name the server of the model; none for a model on this machine.
     """
     output, classifier, kept = files.output, files.classifier, result.classifier
-    written = [] if output is None else [f"{output} (with the single prompt as text: support_examples[0].prompt)"]
+    written = [] if output is None else [f"{output} (with {show_count(_count_texts(result), 'text')} of yours)"]
     more = list[str]()
     if classifier is not None and kept is not None:
-        written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
+        shown = sum(len(one.rows) for one in kept.prompts)
+        written.append(f"{classifier} (with {show_count(shown, 'text')} of yours)")
         more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
     written += [] if files.report is None else [f"{files.report} (a report, with texts of your rows)"]
     if words := _find_next_command(result, files):
@@ -203,6 +206,12 @@ def show_files(result: SelectionResult, files: SelectionFiles, console: Console,
         more.append(f"Next: {shlex.join(words)}")
     for line in ([f"Written: {', '.join(written)}"] if written else []) + more:
         console.print(Text(line), soft_wrap=True)
+
+
+def _count_texts(result: SelectionResult) -> int:
+    """Number of texts of the user in a result: of the pool and of the examples."""
+    shown = {row for answer in result.support_examples for one, _ in list_shown(answer) for row in one.rows}
+    return len(shown | ({row.row for row in result.pool.rows} if result.pool else set()))
 
 
 def _find_next_command(result: SelectionResult, files: SelectionFiles) -> list[str]:

@@ -65,7 +65,7 @@ def draw_ways(result: SelectionResult) -> Table:
     tested = result.is_tested
     table.caption, table.caption_justify = "\n".join(explain_marks(ways)) or None, "left"
     table.add_column(f"right of {ways[0].figure.n:,} test texts" if tested and ways else "expected of new texts")
-    for name in ("right", "", "a text takes"):
+    for name in ("right", "", "each text adds"):
         table.add_column(name, justify="right" if name == "right" else "left", no_wrap=True)
     for way in ways:
         one, bar = way.figure, "█" * round(_BAR * way.figure.accuracy)

@@ -17,7 +17,8 @@ MOST_SUSPICIOUS = 200
 
 
 # Northcutt, Jiang & Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels" (JAIR 2021): a row counts as
-# another label if the probability of that label is at least its mean probability over the rows that have it.
+# another label if the probability of that label is at least its mean probability over the rows that have it. Here it is
+# also the likeliest: the mean of a rare label may be a few per cent.
 class SuspiciousLabel(Record):
     """A row that the classifier contradicts with confidence."""
 
@@ -44,8 +45,8 @@ def find_suspicious(
     found, highest = np.empty(len(gold), dtype=np.intp), np.empty(len(gold))
     for block in list_blocks(len(gold)):
         probabilities = np.exp(class_log_probs[block])
-        confident = np.where(probabilities >= thresholds, probabilities, -1.0)
-        found[block], highest[block] = confident.argmax(axis=1), confident.max(axis=1)
+        found[block], highest[block] = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        highest[block][highest[block] < thresholds[found[block]]] = -1.0
     gaps = highest - own
     is_suspicious = (highest > 0.0) & (found != gold) & (gaps > 0.0)
     ranked: list[int] = np.flatnonzero(is_suspicious).tolist()
@@ -120,7 +121,9 @@ class TestedClassifier(Record):
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens computed for one input.")
     tokens_held: int = Field(description="Number of tokens of the prompt's demonstrations, computed once.")
-    cross_validated: Quality = Field(description="Quality on the judging and search rows by cross-validation, which decides.")
+    cross_validated: Quality = Field(
+        description="Quality on the judging and search rows by cross-validation, which decides."
+    )
     test: Quality | None = Field(description="Quality on the test rows; null if it was not asked for them.")
 
     @property

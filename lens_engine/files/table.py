@@ -113,8 +113,15 @@ class WantedColumns:
         return "\n".join(one for one in found if isinstance(one, str) and one.strip())
 
     def read_label(self, cells: Mapping[str, object]) -> object:
-        """The label of a row: a string; None for an empty value or without labels; else what is there."""
-        return None if self.label is None else show_value(pick(cells, self.label))
+        """The label of a row: a string; None for an empty value, a text alone, or without labels; else what is there.
+
+        A row with a key that is like that of the labels is not taken for a text alone.
+        """
+        if self.label is None:
+            return None
+        found = show_value(pick(cells, self.label))
+        is_alone = found is MISSING and self.read_text(cells) is not MISSING
+        return None if is_alone and self.label.casefold() not in map(str.casefold, cells) else found
 
     def find_fault(self, row: Row, text: object, label: object, encoding: str | None) -> Fault | None:
         """What hinders the reading of values as text and label; None of good and of blank ones. `encoding`: by which

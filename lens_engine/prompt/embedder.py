@@ -217,10 +217,12 @@ class Embedder:
     record: EmbedderRecord
     _encoder: Encoder
     _tokenizer: Any
+    _threads: Any  #: those of numpy
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
         """`[texts, size]`, of length 1; zeros for a text of which a static encoder knows no token."""
-        found = [self._encoder.encode(list_tokens(self._tokenizer, self._encoder, text)) for text in texts]
+        with self._threads.limit(limits=1):  # two are no quicker on one text, and wait for each other on a busy machine
+            found = [self._encoder.encode(list_tokens(self._tokenizer, self._encoder, text)) for text in texts]
         vectors = np.array(found, dtype=float32).reshape(len(texts), self._encoder.size)
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
@@ -287,4 +289,7 @@ def _list_missing() -> list[str]:
 @lru_cache(maxsize=2)
 def _load(folder: Path, record: EmbedderRecord) -> Embedder:
     encoder, tokenizer = read_folder(folder)
-    return Embedder(record, encoder, tokenizer)
+    from threadpoolctl import ThreadpoolController  # takes 10 ms
+
+    threads = ThreadpoolController().select(user_api="blas")  # type: ignore[no-untyped-call]
+    return Embedder(record, encoder, tokenizer, threads)

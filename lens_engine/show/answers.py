@@ -22,7 +22,10 @@ _MOST_PAIRS = 50
 
 _WEAK, _LEAST_SHARE, _LEAST, _LEAST_ROWS = 1.5, 0.1, 3, 10
 """A label is weak if that many times more of its rows are wrong than of all; least share of wrong rows, and number; and
-least number of its rows: fewer tell nothing."""
+least number of its rows: of fewer more than half must be wrong."""
+
+_LEAST_GAP = 0.03
+"""Least difference of the mean probability and the accuracy that has a side."""
 
 _MOST_WEAK = 2
 """Largest number of labels that are called weak."""
@@ -80,7 +83,7 @@ class Answered:
         """The labels of which far fewer rows are right than of all, the worst first, at most two."""
         rows, right = Counter(self.gold), Counter(one.gold for one in self._every if one.gold == one.answer)
         wrong = 1 - right.total() / len(self.rows)
-        known = [(gold, number) for gold, number in rows.items() if number >= _LEAST_ROWS]
+        known = [(gold, number) for gold, number in rows.items() if number >= _LEAST_ROWS or 2 * right[gold] < number]
         missed = [(1 - right[gold] / number, gold) for gold, number in known if number - right[gold] >= _LEAST]
         weak = sorted((one for one in missed if one[0] >= max(_WEAK * wrong, _LEAST_SHARE)), reverse=True)
         return [LabelShare(self.labels[gold], right[gold], rows[gold]) for _, gold in weak[:_MOST_WEAK]]
@@ -134,8 +137,12 @@ class Answered:
 
     @property
     def calibration(self) -> str:
-        """How far its percentages are off; nothing where that was not measured."""
-        return "" if self.quality is None else f"off by {100 * self.quality.ece:.0f} points on average"
+        """How far its percentages are off, and to which side; nothing where that was not measured."""
+        if self.quality is None:
+            return ""
+        gap = sum(self.probabilities or ()) / len(self.rows) - self.quality.accuracy
+        side = "" if abs(gap) < _LEAST_GAP else f", most of them too {'high' if gap > 0 else 'low'}"
+        return f"its percentages are off by {100 * self.quality.ece:.0f} points on average{side}"
 
 
 def _doubt(one: Answer) -> float:

@@ -91,6 +91,7 @@ def _list_texts(name: str, given: str | Sequence[str]) -> dict[str, str]:
 
 _FIXED = "For tools that take the same examples for every text"
 _UNTESTED = "Nothing was judged."
+_NONE_WRONG = "No label is contradicted strongly enough to be listed; with few rows, wrong ones can be missed."
 _MOST_LABELS = 5
 """Largest number of labels in a title."""
 _NO_PROBABILITIES = "The model gives no probabilities."
@@ -111,6 +112,7 @@ class ResultView:
     texts: Texts = field(default_factory=Texts)
     name: str | None = None  #: of the selection, or of its file
     made: date | None = None
+    told: tuple[str, ...] = ()  #: what must be known of the rows before the figures are believed
 
     @property
     def title(self) -> str:
@@ -136,7 +138,7 @@ class ResultView:
     @property
     def box(self) -> Section:
         """What a person signs."""
-        lines = write_box(self.result, self.count_texts())
+        lines = write_box(self.result, self.count_texts(), self.told)
         return Section("choice", "What to use", lines=lines, notes=self._notes, is_lead=True)
 
     def count_texts(self) -> dict[str, int]:
@@ -239,7 +241,7 @@ class ResultView:
     @property
     def suspicious(self) -> Section:
         """Rows whose label may be wrong."""
-        untold = "No label looks wrong." if self.result.tested else "No label was checked: no classifier was made."
+        untold = _NONE_WRONG if self.result.tested else "No label was checked: no classifier was made."
         text = describe_suspicious_labels(self.result) or untold
         table = tabulate_suspicious(self.result, self.texts.dataset)
         return Section("suspicious", "Suspicious labels", (text,), tables=(table,) if table else ())

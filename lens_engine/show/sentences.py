@@ -55,7 +55,7 @@ def describe_suspicious_labels(result: SelectionResult) -> str:
     if not number:
         return ""
     most = " (the most that are listed)" * (number == MOST_SUSPICIOUS)
-    return f"{show_count(number, 'row')}{most} may be labelled wrongly: the classifier is sure of another label."
+    return f"{show_count(number, 'row')}{most} may be labelled wrongly: the classifier finds another label likelier."
 
 
 def describe_retrieval(result: SelectionResult, answer: SupportExamples) -> str:

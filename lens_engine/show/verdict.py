@@ -2,8 +2,8 @@
 to sign, with cost and whose texts are inside."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from math import hypot
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil, hypot
 from typing import NamedTuple
 
 from lens_engine.classifier.bag_of_words import WordsEstimate
@@ -135,6 +135,9 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     if near := list_as_good(result):
         cheap = near[: near.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
         told = [f"{join_names(cheap)} may be as good, without a language model"] if cheap else []
+        embedded = next((one.test for one in result.tested if one.name == "embeddings"), None)
+        if cheap and result.is_tested and embedded is not None and embedded.accuracy > expected.accuracy:
+            told[0] += f": on the test texts embeddings had {round(embedded.accuracy * embedded.n):,} right"
         if others := near[len(cheap) :]:
             told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
         return " ".join(map(end_sentence, told))
@@ -229,13 +232,18 @@ _LEAST_LEFT, _LEFT, _MOST_LEFT = 0.05, 0.2, 0.5
 """Share of the texts that a person takes: least, best and largest."""
 
 
-def write_box(result: SelectionResult, texts: Mapping[str, int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The lines of the box: a name, and its sentences. `texts`: how many stand in each part of the document."""
+def write_box(
+    result: SelectionResult, texts: Mapping[str, int], beside: Sequence[str] = ()
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The lines of the box: a name, and its sentences.
+
+    `texts`: how many stand in each part of the document; `beside`: what must be known of the rows.
+    """
     told, answered = say_decision(result), find_answered(result)
     inside = [f"{number:,} in {part}" for part, number in texts.items() if number]
     lines = {
         "Decision": [told.decision],
-        "Expect": [told.expect.removeprefix("Expect "), *say_beside(result)],
+        "Expect": [told.expect.removeprefix("Expect "), *map(end_sentence, beside), *say_beside(result)],
         "What else there is": [told.instead * bool(list_as_good(result)), *say_rest(result)],
         "Goes wrong": [*_say_wrong(answered), told.weak],
         "A person should look at": [*_say_doubtful(result)],
@@ -277,7 +285,10 @@ def _say_doubtful(result: SelectionResult) -> Iterator[str]:
         others = round(best.share * quality.n)
         right = f"{round(best.accuracy * others):,} of {others:,} others"
         yield f"If a person takes the least sure {show_percent(1 - best.share)} %, {right} are right."
-        yield f"For that, set answer_above to {best.threshold:.4f}."
+        above = ceil(100 * best.threshold - 1e-6) / 100
+        yield f"For that, leave answers below {above:.2f} open: --answer-above {above:.2f}, or answer_above of the API."
+    elif quality is not None and quality.n < _FEW:
+        yield f"Which answers are unsure is not known: {show_count(quality.n, 'text')} are too few to tell."
     elif result.first == "prompt" and not any(result.answers.support_examples_probabilities):
         yield "The model does not say how sure it is, so check a random sample."
     if number := len(result.suspicious_labels):

@@ -59,8 +59,7 @@ def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
     show_files(make_result(), SelectionFiles(Path("result.json"), Path("my classifier.json")), console)
     assert printed_on(console).splitlines() == [
-        "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
-        f"my classifier.json (prompts: {len(CLASSIFIER.prompts)}, head: {CLASSIFIER.head.kind})",
+        "Written: result.json (with 1 text of yours), my classifier.json (with 1 text of yours)",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]
 

@@ -68,7 +68,7 @@ def test_suggestion_has_labels_templates_presets_and_command(write: Any) -> None
     ]
     assert f"default {quote_template(DEFAULT_TEMPLATE)}" in output
     assert all(f"or      {quote_template(template)}" in output for template in OTHER_TEMPLATES)
-    assert any(line.split()[:2] == ["judging", "120"] for line in output.splitlines())
+    assert any(line.split()[:2] == ["judging", "60"] for line in output.splitlines())
     assert any(line.split()[:1] == ["tokens"] for line in output.splitlines())
     assert "Counting words is right for " in output
     assert "always the most frequent label: 50 %" in output

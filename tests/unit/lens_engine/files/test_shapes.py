@@ -202,6 +202,7 @@ def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
         (b'{"text": 1, "label": "x"}', "text", "is a number"),
         (b'{"label": "x"}', "text", "is missing; keys found: 'label'"),
         (b'{"text": "a", "Label": "x"}', "label", "keys found: 'text', 'Label'"),
+        (b'{"text": "a"}', "label", "is empty; give the row a label or delete it"),
         (b"{}", None, "keys found: none"),
         (b'{"text": "\\ud800", "label": "x"}', "text", "surrogate"),
         (b'{"text": "a", "label": "\\udc00"}', "label", "surrogate"),

@@ -131,7 +131,8 @@ def make_formed(rows: int, **form: Any) -> SelectionResult:
         (make_confused(9, 0, 12, 0), f"{RIGHT} {AS_GOOD} Weak on “bad” (8 of 20 right) and “good” (11 of 20 right)."),
         (make_confused(5, 5, 5), f"{RIGHT} {AS_GOOD}"),
         (make_confused(0, 2), f"{RIGHT} {AS_GOOD}"),
-        (make_confused(0, 2, rare=9), f"{RIGHT} {AS_GOOD}"),
+        (make_confused(0, 2, rare=9), f"{RIGHT} {AS_GOOD} Weak on “rare” (2 of 9 right)."),
+        (make_confused(0, 2, rare=4), f"{RIGHT} {AS_GOOD}"),
         (make_confused(0, 2, rare=10), f"{RIGHT} {AS_GOOD} Weak on “rare” (2 of 10 right)."),
     ],
 )
