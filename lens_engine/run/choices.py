@@ -25,7 +25,7 @@ from lens_engine.run.choose import BAGS, NO_ANSWER, Corrected, correct, measure_
 from lens_engine.run.propose import Proposal
 from lens_engine.run.state import RunState
 from lens_engine.run.table import Line, Table
-from lens_engine.types import FloatArray, HeadlineKind, IndexArray
+from lens_engine.types import Example, FloatArray, HeadlineKind, IndexArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,15 @@ class Choices:
     @cached_property
     def classifier(self) -> Line | None:
         return self._choose(self._classifiers)
+
+    @cached_property
+    def demonstrations(self) -> tuple[Example, ...]:
+        """The best set of ordinary size for the use of the run; none if none was judged."""
+        setup = self.table.setup
+        sizes = range(1, setup.rows.quotas.num_demonstrations + 1)
+        fixed = self._list_read(setup.config.use, lambda one: not one.form.nearest and len(one.rows) in sizes)
+        best = self._choose(fixed)
+        return () if best is None else self.proposals[best.prompt or 0].rows
 
     @cached_property
     def first(self) -> Line | None:

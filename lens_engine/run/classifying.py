@@ -85,11 +85,11 @@ class Classifying:
         pool = StatesAndWordsHead(states=head, bag_of_words=self._words.regression, words_weight=weight)
         return [alone, self._candidate("states_and_words", prompts, pool, held_out, rows.examples)]
 
-    def label_probabilities(self) -> list[Candidate]:
-        """The label log-probabilities after the random prompt."""
-        prefixes, rows = [self.setup.task.render_prefix(self.prompt)], self._pick_rows(self.prompt)
+    def label_probabilities(self, demonstrations: Sequence[Example]) -> list[Candidate]:
+        """The label log-probabilities after the prompt with these demonstrations."""
+        prefixes, rows = [self.setup.task.render_prefix(demonstrations)], self._pick_rows(demonstrations)
         head, held_out = fit_prompts_head(self.meter.score(prefixes, rows.queries), rows.gold)
-        return [self._candidate("label_probabilities", (self.prompt,), head, held_out, rows.examples)]
+        return [self._candidate("label_probabilities", (demonstrations,), head, held_out, rows.examples)]
 
     def test(self, one: Candidate) -> RowFigures:
         """What is measured of the answers to the test rows."""
@@ -112,8 +112,8 @@ class Classifying:
         return RowFigures.of(states.class_log_probs(features), rows.gold)
 
     @cached_property
-    def prompt(self) -> tuple[Example, ...]:
-        """The random prompt after which label probabilities or states are read."""
+    def random_set(self) -> tuple[Example, ...]:
+        """Demonstrations drawn at random."""
         rows, setup = self.setup.rows.proposable, self.setup
         (drawn,) = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, 1)
         return tuple(rows[index] for index in drawn)

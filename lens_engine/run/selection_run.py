@@ -13,10 +13,10 @@ import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from lens_engine.classifier.candidates import WITHOUT_MODEL
+from lens_engine.classifier.candidates import WITHOUT_MODEL, Candidate
 from lens_engine.classifier.quality import share_of_largest_class
 from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.limits import Stopped
@@ -38,7 +38,7 @@ from lens_engine.run.propose import Proposal, price_prompt, propose
 from lens_engine.run.report import build_result
 from lens_engine.run.state import UNREADABLE, Checkpoint, CheckpointStore, RunState, TestedFigures
 from lens_engine.run.table import Table
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Example, Phase, StopReason
 from lens_engine.version import __version__
 
 SEARCHED, JUDGED, TESTED = "search", "judging", "test"
@@ -157,17 +157,19 @@ class SelectionRun:
     def _fit(self, name: str) -> Callable[[], None]:
         def fit() -> None:
             classifying = self._classifying
+            shown: tuple[Example, ...] = ()
             self.meter.use_label_spans(self.setup.task.label_spans)
             if name not in WITHOUT_MODEL:  # which come first
                 self.meter.enter(Phase.FIT, 1, 1)
-            made = {
+                shown = self._find(FEW_BAGS).choices.demonstrations or classifying.random_set
+            steps: dict[str, Callable[[], list[Candidate]]] = {
                 "bag_of_words": classifying.bag_of_words,
                 "embeddings": classifying.embeddings,
-                "states_zero_shot": lambda: classifying.states(()),
-                "states_one_prompt": lambda: classifying.states(classifying.prompt),
-                "label_probabilities": classifying.label_probabilities,
-            }[name]()
-            self.state = replace(self.state, candidates=(*self.state.candidates, *made))
+                "states_zero_shot": partial(classifying.states, ()),
+                "states_one_prompt": partial(classifying.states, shown),
+                "label_probabilities": partial(classifying.label_probabilities, shown),
+            }
+            self.state = replace(self.state, candidates=(*self.state.candidates, *steps[name]()))
 
         return fit
 

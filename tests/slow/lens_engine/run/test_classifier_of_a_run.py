@@ -82,6 +82,12 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
     assert [one.tokens_per_input for one in whole.tested] == sorted(one.tokens_per_input for one in whole.tested)
 
 
+def test_states_are_read_after_a_set_that_was_judged_to_the_end(whole: SelectionResult) -> None:
+    (shown,) = {one.rows for one in whole.contenders if one.kind == "classifier" and one.rows}
+    judged = [one.rows for one in whole.contenders if one.kind == "prompt" and not one.is_dropped]
+    assert shown in judged
+
+
 def test_bag_of_words_of_some_rows_says_so(
     whole: SelectionResult, select: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
