@@ -10,8 +10,11 @@ SAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples" / SAMPLE
 SAMPLE_SPEC: dict[str, Any] = {"preset": "quick"}
 """What a client would send: the template has the name of the column of labels, and each label is its own word."""
 
-DEMO_SPEC: dict[str, Any] = {**SAMPLE_SPEC, "options": {"search": {"sets": 16, "forms": ["fixed"]}}}
-"""Fewer sets than `quick` has, and no rows like the input: at most some 60,000 tokens."""
+DEMO_SPEC: dict[str, Any] = {
+    **SAMPLE_SPEC,
+    "options": {"rows": {"search": 0}, "search": {"sets": 16, "forms": ["fixed"]}},
+}
+"""Fewer sets than `quick` has, no search and no rows like the input: at most some 60,000 tokens."""
 
 NEW_INPUTS = (
     "Third kettle in a year. I should have learned.",

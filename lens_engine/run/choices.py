@@ -56,8 +56,16 @@ class Choices:
 
     @cached_property
     def first(self) -> Line | None:
-        """The best of all contenders that the use of the run allows."""
-        return self._choose(self._everything)
+        """The better of prompt and classifier, by what to expect of each: the best of many prompts is further above its
+        figure on new rows than the best of few classifiers. Of about equally good ones the cheaper."""
+        use, is_macro = self.table.setup.config.use, self.table.setup.config.objective == "macro_f1"
+        found = [one for one in (self.prompt(use), self.classifier) if one is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        scores, estimates = self.table.score(found), [self.estimate(one, use) for one in found]
+        expected = [one.macro_f1 if is_macro else one.accuracy for one in estimates]
+        optimism = scores.average(np.ones(scores.num_rows)) - np.array(expected, dtype=np.float64)
+        return found[scores.lower(optimism).choose()]
 
     @cached_property
     def wording(self) -> int:
@@ -66,22 +74,17 @@ class Choices:
         return 0 if best is None else self.proposals[best.prompt or 0].wording
 
     def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate:
-        """What to expect of a choice: of a prompt for a use, or of a classifier (None).
-
-        That of the first choice counts all contenders among which it was chosen.
-        """
-        key = (id(line), use or self.table.setup.config.use, is_fixed and line is not self.first)
+        """What to expect of a choice: of a prompt for a use (None for that of the run), or of a classifier."""
+        key = (id(line), use or self.table.setup.config.use, is_fixed)
         if key not in self._estimates:
             self._estimates[key] = self._estimate(line, use, is_fixed=is_fixed)
         return self._estimates[key]
 
     def _estimate(self, line: Line, use: Use | None, *, is_fixed: bool) -> Estimate:
-        if line is self.first:
-            lines = self._everything
-        else:
-            lines = self._classifiers if use is None else self._list_prompts(use, is_fixed=is_fixed)
-        setup, rng = self.table.setup, make_generator(self.table.setup.config.seed, "estimate")
-        rivals = self._list_rivals(use or setup.config.use, line)
+        use = use or self.table.setup.config.use
+        lines = self._classifiers if line.prompt is None else self._list_prompts(use, is_fixed=is_fixed)
+        rng = make_generator(self.table.setup.config.seed, "estimate")
+        rivals = self._list_rivals(use, line)
         others = [one for group in rivals.values() for one in group if one not in lines]
         scores = self.table.score([*lines, *others])
         hits = self.table.score([*lines, *others], by_accuracy=True).values
@@ -135,10 +138,6 @@ class Choices:
 
     def _choose(self, lines: Sequence[Line]) -> Line | None:
         return lines[self.table.score(lines).choose()] if lines else None
-
-    @cached_property
-    def _everything(self) -> list[Line]:
-        return [*self._list_prompts(self.table.setup.config.use), *self._classifiers]
 
     @cached_property
     def _classifiers(self) -> list[Line]:

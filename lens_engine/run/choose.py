@@ -57,6 +57,10 @@ class Scores:
         names = ("values", "smoothed", "prices", "kinds")
         return replace(self, **{name: getattr(self, name)[own] for name in names})
 
+    def lower(self, by: FloatArray) -> Self:
+        """The scores, each contender's `[contenders]` less than they are."""
+        return replace(self, values=self.values - by[:, None], smoothed=self.smoothed - by[:, None])
+
     @property
     def num_rows(self) -> int:
         return int(self.values.shape[1])
