@@ -284,7 +284,8 @@ class SelectionRun:
 
     def _show_best(self, bags: int) -> None:
         choices = self._find(bags).choices
-        if choices.first is not None:
+        is_early = 0 < 2 * choices.table.num_whole < len(self.setup.rows.judging)  # a figure that would jump
+        if choices.first is not None and not is_early:
             self.meter.standing.expected_accuracy = choices.estimate(choices.first, None).accuracy
 
     def _make_fingerprint(self) -> str:
