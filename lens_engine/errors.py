@@ -6,7 +6,7 @@ Every error carries a stable `code` that the service repeats to its clients.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 _MAX_LISTED = 20
 """Largest number of faults that one error lists."""
@@ -22,13 +22,7 @@ class LensError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the error with its keyword arguments, which Exception's own `__reduce__` would drop."""
-        return type(self)._restore, (self.args, self.__dict__)
-
-    @classmethod
-    def _restore(cls, args: tuple[Any, ...], state: dict[str, Any]) -> Self:
-        error = cls.__new__(cls, *args)
-        error.__dict__.update(state)
-        return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
