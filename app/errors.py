@@ -163,19 +163,12 @@ class AppError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error may travel between processes. The arguments of a subclass need not make it anew."""
-        return _remake, (type(self), self.detail, self.__dict__)
+        return type(self).__new__, (type(self), self.detail), self.__dict__
 
 
 def make_internal_error() -> AppError:
     """The answer to an error that nobody expects, and that is in the log."""
     return AppError("quote the request id when you report this")
-
-
-def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppError:
-    error = kind.__new__(kind)
-    Exception.__init__(error, detail)
-    error.__dict__.update(state)
-    return error
 
 
 class BadRequest(AppError, status=400, code="bad-request"): ...

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lens_cli.refusals import RefusedInput
+from lens_cli.refusals import RefusedInput, as_flag
 from lens_engine.model.base import SERVER
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.model.servers.address import Endpoint, parse_endpoint, read_endpoints
@@ -121,13 +121,13 @@ class ServerOptions:
         found = servers.get(model) or parse_endpoint(model)
         given = [name for name in ("endpoint_key_variable", "tokenizer", "max_cost") if getattr(self, name) is not None]
         if found is None and (given or (servers and _is_name(model))):
-            what = f"{_as_flag(given[0])} is for a model behind a server, and " if given else ""
+            what = f"{as_flag(given[0])} is for a model behind a server, and " if given else ""
             known = f"{self.endpoints} has {', '.join(servers)}" if servers else "no --endpoints are given"
             raise RefusedInput(f"{what}{model!r} names none: {known}; or write KIND:NAME@URL", "where: --model")
         if found is None:
             return ChosenModel(model)
         if senseless := [name for name in local if local[name] not in (None, _USUAL.get(name))]:
-            flag = _as_flag(senseless[0])
+            flag = as_flag(senseless[0])
             raise RefusedInput(f"{flag} is for a model on this machine; the server decides it", f"where: {flag}")
         changes: dict[str, Any] = {"key_variable": self.endpoint_key_variable, "tokenizer": self.tokenizer}
         found = replace(found, **{name: value for name, value in changes.items() if value is not None})
@@ -179,7 +179,7 @@ class ChosenModel:
             "tokenizer": given.tokenizer,
             "max_cost": given.max_cost if with_limit else None,
         }
-        return [word for name, value in values.items() if value is not None for word in (_as_flag(name), f"{value}")]
+        return [word for name, value in values.items() if value is not None for word in (as_flag(name), f"{value}")]
 
     @contextmanager
     def opened(
@@ -220,7 +220,3 @@ def _is_name(model: str) -> bool:
     """Whether a model could be a misspelt name of the file rather than a folder, a file or a hub id."""
     is_path = "/" in model or model.startswith((".", "~")) or model.endswith(".gguf")
     return model != BUNDLED_MODEL and not is_path
-
-
-def _as_flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -195,12 +195,13 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
 def name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     for names in _PARAMETERS:
-        message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+        message = message.replace(f"({names})", f"({', '.join(map(as_flag, names.split(', ')))})")
     message = re.sub(r"\(encoding: ([\w-]+)\)", r"(add --encoding \1)", message)
     message = _ENDPOINT.get(message, message).replace("(TokenPrices)", "in a file of servers (--endpoints)")
-    message = _OPTION.sub(_as_flag, message)
+    message = _OPTION.sub(lambda found: as_flag(found[0]), message)
     return _SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
 
 
-def _as_flag(found: re.Match[str]) -> str:
-    return f"--{found[0].strip('`').replace('_', '-')}"
+def as_flag(name: str) -> str:
+    """The option of a parameter."""
+    return f"--{name.replace('_', '-')}"

@@ -32,9 +32,8 @@ class Problem(LensError):
         #: the same for every problem of this code
         self.title = str(body.get("title") or f"{self.status} {answer.reason_phrase}")
         self.detail = str(body.get("detail") or self.title)  #: what is wrong with this request
-        self.errors: list[dict[str, Any]] = list(
-            body.get("errors") or []
-        )  #: of each place: `detail`, and `pointer` to it
+        #: of each place: `detail`, and `pointer` to it
+        self.errors: list[dict[str, Any]] = list(body.get("errors") or [])
         self.request_id: str | None = body.get("request_id")  #: to be quoted in a report
         self.retry_after = read_retry_after(answer)  #: seconds; None if the service names no time
         super().__init__(f"{self.detail} ({self.code or self.status})")

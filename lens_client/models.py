@@ -144,26 +144,31 @@ class Demonstration(Answer):
     text: str | None = None  #: not of a rendered prompt
 
 
-class SupportExamples(Answer):
-    """The support examples for one use."""
+class PromptAnswer(Answer):
+    """What each answer says of a prompt: how good it is, and whether it is recommended."""
 
     selection_id: str
-    use: Use
-    task: Task
-    examples: tuple[SupportExample, ...]
-    prompt: str
-    partial: bool | None = None
     form: Form | None = None
     pool_rows: int | None = None  #: number of rows among which demonstrations are found
-    demonstrations: tuple[Demonstration, ...] | None = None  #: of `input`; None if none was given
+    label_biases: tuple[LabelBias, ...]
     expected: Expected | None
     judged: Accuracy | None = None
-    label_biases: tuple[LabelBias, ...]
     recommended: bool | None
     first: First
     reason: str
     name: str | None = None  #: of the prompt that was read
     version: int | None = None
+
+
+class SupportExamples(PromptAnswer):
+    """The support examples for one use."""
+
+    use: Use
+    task: Task
+    examples: tuple[SupportExample, ...]
+    prompt: str
+    partial: bool | None = None
+    demonstrations: tuple[Demonstration, ...] | None = None  #: of `input`; None if none was given
 
 
 class RenderedPrompt(Answer):
@@ -176,23 +181,12 @@ class RenderedPrompt(Answer):
     demonstrations: tuple[Demonstration, ...] = ()
 
 
-class Rendered(Answer):
+class Rendered(PromptAnswer):
     """The prompts for new inputs."""
 
-    selection_id: str
     partial: bool
     label_words: tuple[LabelWord, ...]
-    label_biases: tuple[LabelBias, ...]
     prompts: tuple[RenderedPrompt, ...]
-    expected: Expected | None
-    form: Form | None = None
-    pool_rows: int | None = None  #: number of rows among which demonstrations are found
-    judged: Accuracy | None = None
-    recommended: bool | None
-    first: First
-    reason: str
-    name: str | None = None  #: of the prompt that was read
-    version: int | None = None
 
     def __str__(self) -> str:
         """The first prompt: the only one of one input and the support examples."""

@@ -6,7 +6,7 @@ Every error carries a stable `code` that the service repeats to its clients.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 _MAX_LISTED = 20
 """Largest number of faults that one error lists."""
@@ -17,15 +17,12 @@ class LensError(Exception):
 
     code: ClassVar[str] = "lens-error"
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        cls.code = code or cls.code
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the error with its keyword arguments, which Exception's own `__reduce__` would drop."""
-        return type(self)._restore, (self.args, self.__dict__)
-
-    @classmethod
-    def _restore(cls, args: tuple[Any, ...], state: dict[str, Any]) -> Self:
-        error = cls.__new__(cls, *args)
-        error.__dict__.update(state)
-        return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class InputProblem:
     row: int | None = None
 
 
-class InvalidInput(LensError, ValueError):
+class InvalidInput(LensError, ValueError, code="invalid-input"):
     """An input of the caller is wrong. It is a ValueError too, as scikit-learn wants it of an estimator.
 
     `field` is the path of the wrong value in the public API (for example `verbalizer.positive` or
@@ -45,8 +42,6 @@ class InvalidInput(LensError, ValueError):
     None when the error concerns more than one row. If there are several faults, `problems` holds one entry for
     each of the first faults, and a traceback shows them.
     """
-
-    code = "invalid-input"
 
     def __init__(
         self, message: str, *, field: str, row: int | None = None, problems: tuple[InputProblem, ...] = ()
@@ -95,116 +90,83 @@ def join_faults(found: Sequence[InvalidInput]) -> InvalidInput:
     return type(first)(message, field=first.field, row=first.row, problems=tuple(problems[:_MAX_LISTED]))
 
 
-class InvalidDataset(InvalidInput):
+class InvalidDataset(InvalidInput, code="invalid-dataset"):
     """The labelled examples cannot be used as they are.
 
     Where the columns of a file are in doubt, `columns` has their names and `first_rows` their first values, so that a
     person can choose.
     """
 
-    code = "invalid-dataset"
     columns: tuple[str, ...] = ()
     first_rows: tuple[tuple[str, ...], ...] = ()
 
 
-class ClassTooSmall(InvalidDataset):
+class ClassTooSmall(InvalidDataset, code="class-too-small"):
     """A label has fewer examples than its quota or the splits need."""
 
-    code = "class-too-small"
 
-
-class InvalidTemplate(InvalidInput):
+class InvalidTemplate(InvalidInput, code="invalid-template"):
     """The template lacks a slot, repeats a slot, or has an unknown slot."""
 
-    code = "invalid-template"
 
-
-class InvalidInstruction(InvalidInput):
+class InvalidInstruction(InvalidInput, code="invalid-instruction"):
     """The instruction is blank or too long, or holds characters that no text needs."""
 
-    code = "invalid-instruction"
 
-
-class InvalidVerbalizer(InvalidInput):
+class InvalidVerbalizer(InvalidInput, code="invalid-verbalizer"):
     """A label word is missing or empty, or the model cannot tell two label words apart."""
 
-    code = "invalid-verbalizer"
 
-
-class InvalidConfig(InvalidInput):
+class InvalidConfig(InvalidInput, code="invalid-options"):
     """Options are out of range, unknown, or in conflict with each other."""
 
-    code = "invalid-options"
 
-
-class PromptTooLong(InvalidInput):
+class PromptTooLong(InvalidInput, code="prompt-too-long"):
     """A prompt exceeds the model's context."""
 
-    code = "prompt-too-long"
 
-
-class ClassifierUnreadable(InvalidInput):
+class ClassifierUnreadable(InvalidInput, code="classifier-unreadable"):
     """A file is no classifier, or has another `schema_version`."""
 
-    code = "classifier-unreadable"
 
-
-class ModelMismatch(InvalidInput):
+class ModelMismatch(InvalidInput, code="model-mismatch"):
     """A classifier is used with another language model than the one that its head was fitted on."""
 
-    code = "model-mismatch"
 
-
-class ModelError(LensError):
+class ModelError(LensError, code="model-error"):
     """The language model could not be loaded, or returned unusable numbers."""
 
-    code = "model-error"
 
-
-class UnknownModel(ModelError):
+class UnknownModel(ModelError, code="unknown-model"):
     """No model with this name was found."""
 
-    code = "unknown-model"
 
-
-class UnsafeModel(ModelError):
+class UnsafeModel(ModelError, code="unsafe-model"):
     """The model's files could run code when loaded (pickle weights, remote code)."""
 
-    code = "unsafe-model"
 
-
-class UnreadableModel(ModelError):
+class UnreadableModel(ModelError, code="unreadable-model"):
     """The model's files are damaged, incomplete, or of a kind that cannot be read."""
 
-    code = "unreadable-model"
 
-
-class NonFiniteScore(ModelError):
+class NonFiniteScore(ModelError, code="non-finite"):
     """The model returned NaN or an infinity for a label word."""
 
-    code = "non-finite"
 
-
-class OutOfMemory(ModelError):
+class OutOfMemory(ModelError, code="out-of-memory"):
     """The device has too little memory (RAM or GPU memory), even for the smallest batch."""
 
-    code = "out-of-memory"
 
-
-class ClusterError(ModelError):
+class ClusterError(ModelError, code="cluster-error"):
     """Actors were lost, could not be started, or would not give the same numbers. Another machine may run the model."""
 
-    code = "cluster-error"
 
-
-class EndpointError(ModelError):
+class EndpointError(ModelError, code="endpoint-error"):
     """A server refuses to be asked, or what it answers cannot be believed.
 
     `sentence` says what happened in our words, and names the check that failed. `said` is what the server said, for the
     operator: it may name hosts of his network, or repeat a part of a key. The message has both.
     """
-
-    code = "endpoint-error"
 
     def __init__(self, sentence: str, *, said: str = "") -> None:
         super().__init__(sentence + f" (it said: {said})" if said else sentence)
@@ -212,40 +174,28 @@ class EndpointError(ModelError):
         self.said = said
 
 
-class EndpointAway(EndpointError):
+class EndpointAway(EndpointError, code="endpoint-away"):
     """A server does not answer, after all attempts. It may later."""
 
-    code = "endpoint-away"
 
-
-class BudgetSpent(LensError):
+class BudgetSpent(LensError, code="budget-spent"):
     """The limit on what requests may cost does not cover the next one. A run ends with the best so far."""
 
-    code = "budget-spent"
 
-
-class CheckpointError(LensError):
+class CheckpointError(LensError, code="checkpoint-error"):
     """The run cannot resume from its checkpoint. A new run without the checkpoint is safe."""
 
-    code = "checkpoint-error"
 
-
-class CheckpointDamaged(CheckpointError):
+class CheckpointDamaged(CheckpointError, code="checkpoint-damaged"):
     """The checkpoint's bytes do not match the digest stored with them."""
 
-    code = "checkpoint-damaged"
 
-
-class CheckpointForeign(CheckpointError):
+class CheckpointForeign(CheckpointError, code="checkpoint-foreign"):
     """The checkpoint belongs to other data, options, model, engine version, device or number format."""
 
-    code = "checkpoint-foreign"
 
-
-class NothingSelected(LensError):
+class NothingSelected(LensError, code="nothing-selected"):
     """The run was cancelled before any examples were chosen. A run that a budget ends has a result all the same."""
-
-    code = "nothing-selected"
 
     def __init__(self, stop_reason: str) -> None:
         super().__init__("stopped before any examples were chosen")

@@ -88,9 +88,8 @@ def compare_facts(jobs: tuple[Job, Job], results: tuple[SelectionResult, Selecti
     names = ("", "baseline", "newer")
     differ = tuple(row for row in rows if row[1] != row[2])
     same = tuple((name, value) for name, value, other in rows if value == other)
-    return Table("What differs", names, differ, words=names), Table(
-        "The same in both", ("", "both"), same, words=("both",)
-    )
+    alike = Table("The same in both", ("", "both"), same, words=("both",))
+    return Table("What differs", names, differ, words=names), alike
 
 
 def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifier: bool) -> list[Changed] | None:

@@ -1,7 +1,8 @@
 """Routes of what production reads of a selection or of a name, and classifies by: at once, and files in batches."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator
@@ -69,17 +70,22 @@ async def get_finder(make: MakerDep, owner: OwnerDep, services: ServicesDep) -> 
 
 
 FinderDep = Annotated[Finder, Depends(get_finder)]
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
-_EXAMPLES: dict[str, Any] = {
-    "response_model": SupportExamplesOut,
-    "response_description": "The support examples.",
-    "responses": _READS,
-}
+def _of_both(method: str, part: str, **about: Any) -> Callable[[_Endpoint], _Endpoint]:
+    """Make a function the route of a part of a selection, and of what a name says. `about`: as of FastAPI's routes."""
+    about = {"responses": _REFUSALS if method == "POST" else _READS, **about}
+
+    def add(endpoint: _Endpoint) -> _Endpoint:
+        selections.add_api_route(f"/selections/{{selection_id}}/{part}", endpoint, methods=[method], **about)
+        prompts.add_api_route(f"/prompts/{{name}}/{part}", endpoint, methods=[method], **about)
+        return endpoint
+
+    return add
 
 
-@selections.get("/selections/{selection_id}/support-examples", **_EXAMPLES)
-@prompts.get("/prompts/{name}/support-examples", **_EXAMPLES)
+@_of_both("GET", "support-examples", response_model=SupportExamplesOut, response_description="The support examples.")
 async def get_support_examples(
     finder: FinderDep,
     indexes: IndexesDep,
@@ -105,15 +111,7 @@ async def get_support_examples(
     return answer_with_etag(answers.version.etag(name), shown, REVALIDATED)
 
 
-_CLASSIFIER: dict[str, Any] = {
-    "response_model": Classifier,
-    "response_description": "The classifier.",
-    "responses": _READS,
-}
-
-
-@selections.get("/selections/{selection_id}/classifier", **_CLASSIFIER)
-@prompts.get("/prompts/{name}/classifier", **_CLASSIFIER)
+@_of_both("GET", "classifier", response_model=Classifier, response_description="The classifier.")
 def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Response:
     """Return the classifier to use: prompts, and a head on what the model says after them.
 
@@ -127,8 +125,7 @@ def get_classifier(finder: FinderDep, if_none_match: KnownEtag = None) -> Respon
     return answer_with_etag(answers.version.etag("classifier"), classifier, REVALIDATED)
 
 
-@selections.get("/selections/{selection_id}/export", response_class=Response, responses={**_READS, 200: _FILE})
-@prompts.get("/prompts/{name}/export", response_class=Response, responses={**_READS, 200: _FILE})
+@_of_both("GET", "export", response_class=Response, responses={**_READS, 200: _FILE})
 def export_prompt(
     finder: FinderDep,
     format: Annotated[FormatName, Query(description="Form of the file.")] = "json",
@@ -151,15 +148,7 @@ def export_prompt(
     return answer_with_etag(etag, file, REVALIDATED)
 
 
-_RENDERED: dict[str, Any] = {
-    "response_description": "The prompts of each input.",
-    "responses": _REFUSALS,
-    "openapi_extra": takes_json(RenderBody),
-}
-
-
-@selections.post("/selections/{selection_id}/render", **_RENDERED)
-@prompts.post("/prompts/{name}/render", **_RENDERED)
+@_of_both("POST", "render", response_description="The prompts of each input.", openapi_extra=takes_json(RenderBody))
 async def render_prompt(
     finder: FinderDep, body: Annotated[RenderBody, Depends(json_body(RenderBody, is_stored=False))], indexes: IndexesDep
 ) -> Rendered:
@@ -173,15 +162,7 @@ async def render_prompt(
     return await render(finder, indexes, body)
 
 
-_CLASSIFIED: dict[str, Any] = {
-    "response_description": "The answers to the inputs, in order.",
-    "responses": _REFUSALS,
-    "openapi_extra": CLASSIFY_BODY,
-}
-
-
-@selections.post("/selections/{selection_id}/classify", **_CLASSIFIED)
-@prompts.post("/prompts/{name}/classify", **_CLASSIFIED)
+@_of_both("POST", "classify", response_description="The answers to the inputs, in order.", openapi_extra=CLASSIFY_BODY)
 async def classify_texts(
     request: Request, finder: FinderDep, classifying: ClassifyingDep, body: ClassifyBodyDep
 ) -> ClassifiedOut:
@@ -189,30 +170,21 @@ async def classify_texts(
     return await classify(request, finder, classifying, body)
 
 
-_TEXTS: dict[str, Any] = {
-    "response_model": TextsOut,
-    "response_description": "The texts of the file.",
-    "responses": _REFUSALS,
-    "openapi_extra": files.TEXTS_FORM,
-}
-
-
-@selections.post("/selections/{selection_id}/texts", **_TEXTS)
-@prompts.post("/prompts/{name}/texts", **_TEXTS)
+@_of_both(
+    "POST",
+    "texts",
+    response_model=TextsOut,
+    response_description="The texts of the file.",
+    openapi_extra=files.TEXTS_FORM,
+)
 def read_texts(make: MakerDep, upload: files.TextsUpload) -> Response:
     """Read a file of texts as the classifier reads it. Nothing is stored."""
     return files.send(upload, partial(files.write_texts, make), "texts")
 
 
-_TABLE: dict[str, Any] = {
-    "response_class": Response,
-    "responses": {**files.TABLES, **_REFUSALS},
-    "openapi_extra": files.TABLE_FORM,
-}
-
-
-@selections.post("/selections/{selection_id}/table", **_TABLE)
-@prompts.post("/prompts/{name}/table", **_TABLE)
+@_of_both(
+    "POST", "table", response_class=Response, responses={**files.TABLES, **_REFUSALS}, openapi_extra=files.TABLE_FORM
+)
 def write_table(make: MakerDep, upload: files.TableUpload) -> Response:
     """Write a file of texts with its answers, in the form of the file. Nothing is stored."""
     return files.send(upload, partial(files.write_labelled, make), "labelled")

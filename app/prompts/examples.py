@@ -192,7 +192,7 @@ class PoolChange:
         change = self.change
         with change.services.database.session_scope() as session:
             unknown = Prompt(version=0, is_deleted=True)
-            change.condition.check(repository.find_name(session, change.owner_id, change.name) or unknown)
+            change.condition.check(session.get(Prompt, (change.owner_id, change.name)) or unknown)
             found = PromptFinder(change.services, change.owner_id, change.name).read_current(session)
         if found.pool is None:
             raise Conflict(_NO_POOL, code="no-pool")

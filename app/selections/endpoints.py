@@ -1,6 +1,6 @@
 """Routes of selections as jobs: submit, list, poll, events, cancel, resume, delete."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
@@ -39,14 +39,6 @@ SCHEMAS = describe_form(
 router = APIRouter(tags=["selections"], dependencies=OWNER_ROUTE)
 
 StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
-
-
-def _refusals(conflict: str) -> dict[int | str, dict[str, Any]]:
-    return refusals(400, 401, 404, 503, conflict=conflict)
-
-
-def _unchanged(description: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": schemas.SelectionOut, "description": description}}
 
 
 @router.post(
@@ -143,8 +135,8 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     response_model=schemas.SelectionOut,
     response_description="The selection: cancelled if it was queued, cancelling if it was running.",
     responses={
-        **_unchanged("The selection was already cancelled or cancelling."),
-        **_refusals("The selection has succeeded or failed."),
+        200: {"model": schemas.SelectionOut, "description": "The selection was already cancelled or cancelling."},
+        **refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed."),
     },
 )
 def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> Response:
@@ -159,8 +151,8 @@ def cancel_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
     response_model=schemas.SelectionOut,
     response_description="The selection, queued again.",
     responses={
-        **_unchanged("The selection was already queued or running."),
-        **_refusals("The selection has succeeded, or is still cancelling."),
+        200: {"model": schemas.SelectionOut, "description": "The selection was already queued or running."},
+        **refusals(400, 401, 404, 503, conflict="The selection has succeeded, or is still cancelling."),
     },
 )
 def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
@@ -179,7 +171,7 @@ def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner:
     status_code=status.HTTP_204_NO_CONTENT,
     response_class=Response,
     response_description="The selection was deleted.",
-    responses=_refusals("The selection has not ended."),
+    responses=refusals(400, 401, 404, 503, conflict="The selection has not ended."),
 )
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""

@@ -60,11 +60,6 @@ def find_last_deletion(session: Session, owner_id: str, name: str) -> int:
     return session.scalar(select(func.max(PromptVersion.version)).where(*deletions)) or 0
 
 
-def find_name(session: Session, owner_id: str, name: str) -> Prompt | None:
-    """Return the row of a name, which may be deleted."""
-    return session.get(Prompt, (owner_id, name))
-
-
 def lock_name(session: Session, owner_id: str, name: str) -> Prompt:
     """Return the row of a name, locked until the transaction ends. A new one is deleted, and has the version 0."""
     values = {"owner_id": owner_id, "name": name, "version": 0, "is_deleted": True}

@@ -21,40 +21,28 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Literal
 
-from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.files.choice import ANY_COLUMNS, Named
+from lens_engine.errors import InvalidDataset as InvalidDataset
+from lens_engine.files.choice import ANY_COLUMNS
+from lens_engine.files.choice import Named as Named
 from lens_engine.files.delimited import read_delimited
 from lens_engine.files.json_rows import read_json
-from lens_engine.files.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits, UnsupportedDatasetFormat
+from lens_engine.files.limits import BadRows as BadRows
+from lens_engine.files.limits import DatasetEmpty as DatasetEmpty
+from lens_engine.files.limits import DatasetTooLarge as DatasetTooLarge
+from lens_engine.files.limits import ParsingLimits as ParsingLimits
+from lens_engine.files.limits import UnsupportedDatasetFormat as UnsupportedDatasetFormat
 from lens_engine.files.own_forms import read_arff, read_fast_text, read_lists, read_yaml
-from lens_engine.files.rows import ParsedDataset, ReadTexts, TextRow, collect_rows, collect_texts
-from lens_engine.files.table import NAMED_ROWS, TEXT, ColumnNames, DatasetFormat, Fault, Row, Table
-from lens_engine.files.text_file import ANY_DIALECT, NUM_HEAD_CHARACTERS, Dialect, TextFile, open_text
+from lens_engine.files.rows import ParsedDataset as ParsedDataset
+from lens_engine.files.rows import ReadTexts as ReadTexts
+from lens_engine.files.rows import TextRow as TextRow
+from lens_engine.files.rows import collect_rows, collect_texts
+from lens_engine.files.table import NAMED_ROWS, TEXT, ColumnNames, Fault, Row, Table
+from lens_engine.files.text_file import ANY_DIALECT, NUM_HEAD_CHARACTERS, TextFile, open_text
+from lens_engine.files.text_file import Dialect as Dialect
 from lens_engine.files.tools import adapt
 from lens_engine.files.trusted import read_columnar, read_folder
 from lens_engine.files.workbook import is_workbook, read_workbook
 from lens_engine.types import Example
-
-__all__ = [
-    "BadRows",
-    "DatasetEmpty",
-    "DatasetFormat",
-    "DatasetTooLarge",
-    "Dialect",
-    "InputProblem",
-    "InvalidDataset",
-    "Named",
-    "ParsedDataset",
-    "ParsingLimits",
-    "ReadTexts",
-    "TextRow",
-    "UnsupportedDatasetFormat",
-    "parse_dataset",
-    "parse_inline",
-    "read_examples",
-    "read_inline_texts",
-    "read_texts",
-]
 
 Source = Path | BufferedReader
 

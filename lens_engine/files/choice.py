@@ -285,10 +285,8 @@ def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile],
 def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile], field: str) -> ChosenColumn:
     if not possible:
         why = "none besides the texts has between 2 and 200 distinct values that are repeated"
-        raise InvalidDataset(
-            f"no column looks like labels: {why}; columns found: {show_names([one.name for one in profiles])}",
-            field=field,
-        )
+        found = show_names([one.name for one in profiles])
+        raise InvalidDataset(f"no column looks like labels: {why}; columns found: {found}", field=field)
     first = min(one.rank for one in possible)
     best, *others = [one for one in possible if one.rank == first]
     if others:

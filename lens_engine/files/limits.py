@@ -28,22 +28,16 @@ class BadRows(InvalidDataset):
         self.others = others
 
 
-class UnsupportedDatasetFormat(InvalidDataset):
+class UnsupportedDatasetFormat(InvalidDataset, code="unsupported-media-type"):
     """The content is compressed, or of a format that is not supported."""
 
-    code = "unsupported-media-type"
 
-
-class DatasetTooLarge(InvalidDataset):
+class DatasetTooLarge(InvalidDataset, code="dataset-too-large"):
     """The dataset has more bytes or rows than allowed."""
 
-    code = "dataset-too-large"
 
-
-class DatasetEmpty(InvalidDataset):
+class DatasetEmpty(InvalidDataset, code="dataset-empty"):
     """The dataset has no rows, or only one."""
-
-    code = "dataset-empty"
 
 
 @dataclass(frozen=True, slots=True)

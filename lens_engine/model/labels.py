@@ -107,7 +107,7 @@ EncodeSpans = Callable[[Sequence[str]], Sequence[SpanTokens]]
 """Tokens of each label span after a query."""
 
 
-def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], str] | None = None) -> Task:
+def end_label_words(task: Task, encode: EncodeSpans) -> Task:
     """The task as it is or, where the tokens of one label word begin those of another, with what ends all of them.
 
     The end is the shortest beginning of what follows a label word with which every word has the tokens that it has in a
@@ -116,8 +116,6 @@ def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], 
 
     Args:
         task: without an end.
-        render_after: gives what follows a label word in a prompt; None for the template's text after it and the
-            separator.
     """
     spans = task.label_spans
     tokens = encode(spans)
@@ -125,7 +123,7 @@ def end_label_words(task: Task, encode: EncodeSpans, render_after: Callable[[], 
     begun = find_begun(tokens)
     if begun is None:
         return task
-    follows = (task.template.tail + task.separator if render_after is None else render_after())[:_MOST_CHARACTERS]
+    follows = (task.template.tail + task.separator)[:_MOST_CHARACTERS]
     in_prompt = encode([span + follows for span in spans])
     for size in range(1, len(follows) + 1):
         ended = encode([span + follows[:size] for span in spans])

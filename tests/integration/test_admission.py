@@ -21,8 +21,8 @@ HEADERS = {"Content-Type": "application/json"}
 class Service:
     """The app on the event loop of the test, so that requests overlap."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._app = create_app(settings)
+    def __init__(self, settings: Settings, **changes: int) -> None:
+        self._app = create_app(settings.model_copy(update=changes))
         self._transport = httpx.ASGITransport(self._app)
 
     @property
@@ -74,8 +74,7 @@ async def begin_slow_bodies(client: httpx.AsyncClient, number: int) -> list[Slow
 
 def test_submission_too_many_is_busy_and_others_go_on(settings: Settings) -> None:
     async def submit() -> None:
-        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1})
-        async with Service(small) as client:
+        async with Service(settings, max_submissions=1, max_waiting_submissions=1) as client:
             first, second = await begin_slow_bodies(client, 2)
 
             refused = await client.post("/selections", content=BODY, headers=HEADERS)
@@ -94,8 +93,7 @@ def test_submission_too_many_is_busy_and_others_go_on(settings: Settings) -> Non
 
 def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
     async def submit() -> None:
-        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 2})
-        async with Service(small) as client:
+        async with Service(settings, max_submissions=1, max_waiting_submissions=2) as client:
             (slow,) = await begin_slow_bodies(client, 1)
             form: dict[str, Any] = {"files": {"dataset": make_csv()}, "data": {"spec": json.dumps(make_spec())}}
 
@@ -109,8 +107,7 @@ def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkey
     monkeypatch.setattr("app.selections.form._BODY_SECONDS", 0.3)
 
     async def submit() -> None:
-        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
-        async with Service(small) as client:
+        async with Service(settings, max_submissions=1, max_waiting_submissions=0) as client:
             (slow,) = await begin_slow_bodies(client, 1)
             await asyncio.sleep(0.5)
             assert "of the body arrived in" in problem_of(await slow.end(), 400, "bad-request")["detail"]
@@ -121,8 +118,7 @@ def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkey
 
 def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -> None:
     async def submit() -> None:
-        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
-        async with Service(small) as client:
+        async with Service(settings, max_submissions=1, max_waiting_submissions=0) as client:
             (slow,) = await begin_slow_bodies(client, 1)
             cut_off = await slow.cancel()
             assert "Idempotency-Key" in problem_of(cut_off, 503, "unavailable")["detail"]

@@ -11,21 +11,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.refusals import Refusal, check_output, refusing, show_refusal
-from lens_engine.errors import (
-    CheckpointDamaged,
-    CheckpointForeign,
-    InvalidConfig,
-    InvalidDataset,
-    LensError,
-    ModelError,
-    ModelMismatch,
-    NonFiniteScore,
-    NothingSelected,
-    OutOfMemory,
-    UnknownModel,
-    UnreadableModel,
-    UnsafeModel,
-)
+from lens_engine import errors
 from tests.e2e.lens_command import run
 
 TASK = ["--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
@@ -146,19 +132,19 @@ def test_setting_that_cannot_be_is_refused(
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (InvalidDataset("x", field="dataset"), 2),
-        (InvalidConfig("x", field="options"), 2),
-        (ModelMismatch("x", field="model"), 2),
-        (UnknownModel("x"), 2),
-        (UnsafeModel("x"), 2),
-        (UnreadableModel("x"), 2),
-        (CheckpointDamaged("x"), 2),
-        (CheckpointForeign("x"), 2),
-        (NothingSelected("cancelled"), 130),
-        (ModelError("x"), 1),
-        (NonFiniteScore("x"), 1),
-        (OutOfMemory("x"), 1),
-        (LensError("x"), 1),
+        (errors.InvalidDataset("x", field="dataset"), 2),
+        (errors.InvalidConfig("x", field="options"), 2),
+        (errors.ModelMismatch("x", field="model"), 2),
+        (errors.UnknownModel("x"), 2),
+        (errors.UnsafeModel("x"), 2),
+        (errors.UnreadableModel("x"), 2),
+        (errors.CheckpointDamaged("x"), 2),
+        (errors.CheckpointForeign("x"), 2),
+        (errors.NothingSelected("cancelled"), 130),
+        (errors.ModelError("x"), 1),
+        (errors.NonFiniteScore("x"), 1),
+        (errors.OutOfMemory("x"), 1),
+        (errors.LensError("x"), 1),
         (OSError("the connection broke"), 1),
     ],
 )

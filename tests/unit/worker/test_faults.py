@@ -6,22 +6,7 @@ from rq.timeouts import JobTimeoutException
 
 from app.lifecycle.claims import Claim
 from app.settings import Settings
-from lens_engine.errors import (
-    ClassTooSmall,
-    ClusterError,
-    EndpointAway,
-    EndpointError,
-    InvalidConfig,
-    InvalidDataset,
-    InvalidVerbalizer,
-    LensError,
-    ModelError,
-    NonFiniteScore,
-    OutOfMemory,
-    PromptTooLong,
-    UnknownModel,
-    UnsafeModel,
-)
+from lens_engine import errors
 from worker.faults import WorkerFault, blaming_worker, describe_failure, describe_timeout
 
 
@@ -38,11 +23,11 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"), "device-failed"),
         (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "device-failed"),
         (OSError(errno.EIO, "Input/output error"), "device-failed"),
-        (UnknownModel("gone"), "unknown-model"),
-        (UnsafeModel("pickles"), "unsafe-model"),
-        (ClusterError("4 actors in a row were lost"), "cluster-error"),
-        (InvalidConfig("torch sees no CUDA device here", field="device"), "device-failed"),
-        (caused_by(ModelError("cannot be loaded"), OSError(errno.ENOSPC, "full")), "model-error"),
+        (errors.UnknownModel("gone"), "unknown-model"),
+        (errors.UnsafeModel("pickles"), "unsafe-model"),
+        (errors.ClusterError("4 actors in a row were lost"), "cluster-error"),
+        (errors.InvalidConfig("torch sees no CUDA device here", field="device"), "device-failed"),
+        (caused_by(errors.ModelError("cannot be loaded"), OSError(errno.ENOSPC, "full")), "model-error"),
     ],
 )
 def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> None:
@@ -54,16 +39,16 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
 
 
 ENDINGS = (
-    EndpointError("check: values"),
-    caused_by(EndpointAway("no answer"), ConnectionRefusedError()),
+    errors.EndpointError("check: values"),
+    caused_by(errors.EndpointAway("no answer"), ConnectionRefusedError()),
     JobTimeoutException("too long"),
     ShutDownImminentException("shut down imminent", {}),  # type: ignore[no-untyped-call]
 )
 OTHERS = (
-    InvalidDataset("no rows", field="dataset"),
-    InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
-    NonFiniteScore("NaN"),
-    ModelError("training diverged"),
+    errors.InvalidDataset("no rows", field="dataset"),
+    errors.InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
+    errors.NonFiniteScore("NaN"),
+    errors.ModelError("training diverged"),
     RuntimeError("a fault of ours"),
 )
 
@@ -92,12 +77,12 @@ INSTANCE = "/selections/sel_1"
 @pytest.mark.parametrize(
     ("error", "code", "pointer"),
     [
-        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", "/dataset/rows/7/label"),
-        (InvalidVerbalizer("same word", field="verbalizer.a.b"), "invalid-verbalizer", "/spec/verbalizer/a.b"),
-        (PromptTooLong("long", field="template", row=7), "prompt-too-long", "/spec/template"),
+        (errors.ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", "/dataset/rows/7/label"),
+        (errors.InvalidVerbalizer("same word", field="verbalizer.a.b"), "invalid-verbalizer", "/spec/verbalizer/a.b"),
+        (errors.PromptTooLong("long", field="template", row=7), "prompt-too-long", "/spec/template"),
     ],
 )
-def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str, pointer: str) -> None:
+def test_invalid_input_has_the_pointer_of_a_refusal(error: errors.LensError, code: str, pointer: str) -> None:
     problem = describe_failure(error, INSTANCE)
 
     assert problem["type"] == f"/docs#{code}"
@@ -110,13 +95,13 @@ def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str,
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (UnknownModel("gone"), "unknown-model"),
-        (NonFiniteScore("NaN"), "non-finite"),
-        (OutOfMemory("too large"), "out-of-memory"),
+        (errors.UnknownModel("gone"), "unknown-model"),
+        (errors.NonFiniteScore("NaN"), "non-finite"),
+        (errors.OutOfMemory("too large"), "out-of-memory"),
         (MemoryError(), "out-of-memory"),
     ],
 )
-def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, code: str) -> None:
+def test_failed_run_has_a_code_and_no_pointer(error: errors.LensError | MemoryError, code: str) -> None:
     problem = describe_failure(error, INSTANCE)
 
     assert problem["type"] == f"/docs#{code}"
@@ -126,7 +111,7 @@ def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, co
 
 def test_owner_is_not_told_what_a_server_said() -> None:
     sentence = "the server of the model 'ours' refuses /v1/completions with status 401"
-    error = EndpointError(sentence, said="at db.internal")
+    error = errors.EndpointError(sentence, said="at db.internal")
 
     assert "db.internal" in str(error)
     assert describe_failure(error, INSTANCE)["detail"] == sentence

@@ -67,6 +67,12 @@ class Workbench:
         path.write_text(result.model_dump_json())
         return path
 
+    def save_classifier(self) -> Path:
+        classifier = select().classifier
+        assert classifier is not None
+        classifier.save(self.folder / "classifier.json")
+        return self.folder / "classifier.json"
+
     def run(
         self,
         judged: Path,

@@ -14,21 +14,13 @@ from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from lens_cli.subject_file import WhatIsAsked
 from lens_cli.views.result import show_evaluation
 from lens_engine.errors import ModelMismatch
-from lens_engine.model.base import ScorerIdentity
 from lens_engine.show.words import show_accuracy
 from lens_engine.testing import TableScorer
 from tests.dispositions import default_signals
 from tests.unit.lens_cli.results import printed_on
+from tests.unit.lens_engine.evaluation.test_evaluation import OtherScorer
 
 ROW = [("Sunny", "positive"), ("Rainy", "negative")]
-
-
-class OtherScorer(TableScorer):
-    """Another model."""
-
-    @property
-    def identity(self) -> ScorerIdentity:
-        return ScorerIdentity("other", revision="1" * 64, dtype="float32", device="cpu", executor="plain")
 
 
 def evaluate(*words: str | Path) -> Result:
@@ -39,13 +31,6 @@ def refusal_of(result: Result) -> Refusal:
     assert isinstance(result.exception, Refusal), result.output
     assert result.exception.exit_code == EXIT_INVALID
     return result.exception
-
-
-def save_classifier(bench: Workbench) -> Path:
-    classifier = select().classifier
-    assert classifier is not None
-    classifier.save(bench.folder / "classifier.json")
-    return bench.folder / "classifier.json"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +50,7 @@ def test_what_cannot_be_asked_is_refused(options: tuple[str, ...], message: str,
 
 @pytest.mark.parametrize("option", [("--use", "prompt"), ("--prompts", "support_examples")])
 def test_file_of_a_classifier_has_no_support_examples(option: tuple[str, str], bench: Workbench) -> None:
-    refusal_of(evaluate(save_classifier(bench), bench.write(ROW), *option))
+    refusal_of(evaluate(bench.save_classifier(), bench.write(ROW), *option))
 
 
 def test_other_files_are_refused(bench: Workbench) -> None:

@@ -60,8 +60,7 @@ def test_rows_without_a_label_are_left_out_however_many_they_are(bench: Workbenc
 def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     classifier = select().classifier
     assert classifier is not None
-    classifier.save(bench.folder / "classifier.json")
-    result, _ = bench.run(bench.folder / "classifier.json", bench.write(NEW))
+    result, _ = bench.run(bench.save_classifier(), bench.write(NEW))
     expected = classifier.predict([text for text, _ in NEW], TableScorer()).labels
     hits = [label == gold for label, (_, gold) in zip(expected, NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -13,8 +12,6 @@ from lens_engine.classifier.regression import cut_folds, fit_regression
 from lens_engine.method.judgement import Judgement
 from lens_engine.method.objective import ProbabilitiesObjective
 from lens_engine.model.limits import NO_LABEL, REFUSED, UNFINISHED
-
-HEADS: TypeAdapter[heads.Head] = TypeAdapter(heads.Head)
 
 
 def draw_log_probs(rows: int = 30, labels: int = 3) -> np.ndarray:

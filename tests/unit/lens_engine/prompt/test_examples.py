@@ -95,32 +95,26 @@ def test_texts_of_any_sequence_are_listed(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("error", "given", "message"),
     [
-        ("a joy", "texts is a single string, which would be read letter by letter; write [texts]"),
-        (b"a joy", "texts is a single string"),
-        ({"a joy": 1}, "texts is of type dict; give a list of strings"),
-        (None, "texts is of type NoneType; give a list of strings"),
-        (["a joy", None], "texts[1] is of type NoneType; give a string"),
-        (FRAME["id"], "texts[0] is of type int; give a string"),
+        (TypeError, "a joy", "texts is a single string, which would be read letter by letter; write [texts]"),
+        (TypeError, b"a joy", "texts is a single string"),
+        (TypeError, {"a joy": 1}, "texts is of type dict; give a list of strings"),
+        (TypeError, None, "texts is of type NoneType; give a list of strings"),
+        (TypeError, ["a joy", None], "texts[1] is of type NoneType; give a string"),
+        (TypeError, FRAME["id"], "texts[0] is of type int; give a string"),
+        (
+            InvalidDataset,
+            FRAME,
+            'texts has the shape (2, 3); give one column of texts, such as texts["text"] of a DataFrame',
+        ),
+        (InvalidDataset, np.array([TEXTS]), "texts has the shape (1, 2)"),
+        (InvalidDataset, ["a joy", ""], "texts[1] is empty"),
+        (InvalidDataset, [" \n"], "texts[0] is empty"),
     ],
 )
-def test_what_is_no_text_is_a_type_error_that_names_the_index(given: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(message)):
-        list_texts(given)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (FRAME, 'texts has the shape (2, 3); give one column of texts, such as texts["text"] of a DataFrame'),
-        (np.array([TEXTS]), "texts has the shape (1, 2)"),
-        (["a joy", ""], "texts[1] is empty"),
-        ([" \n"], "texts[0] is empty"),
-    ],
-)
-def test_table_or_empty_text_is_refused(given: Any, message: str) -> None:
-    with pytest.raises(InvalidDataset, match=re.escape(message)):
+def test_what_is_no_text_is_named_by_its_index(error: type[Exception], given: Any, message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
         list_texts(given)
 
 
