@@ -182,10 +182,14 @@ def test_older_of_two_is_the_baseline_whichever_was_marked_first(client: TestCli
     assert re.findall(r'(older one|newer): <a href="\S+/(\w+)"', pages[0]) == [("older one", old), ("newer", new)]
     assert "Right only in the newer: 1" in pages[0]
     assert pages[0].count("<time ") == 2
+    assert "+0 points" in pages[0]
     for named in ("jobs SET name = 'a try'", "datasets SET name = 'films.csv'"):
         run_sql(selections.database, f"UPDATE {named}")
     listed = client.get("/pages/selections", headers=FRAGMENT).text
     assert [listed.count(one) for one in ('name="of"', "> compare<", ">films.csv, 60 rows")] == [2, 2, 2]
+    other = client.get(f"/pages/compare?of={old}&of={selections.succeeded(make_reported())}", headers=FRAGMENT).text
+    assert "no difference is told where other rows or labels judged" in other
+    assert " points" not in other
 
 
 def test_cancelled_selection_without_a_result_offers_none(client: TestClient, selections: Selections) -> None:

@@ -147,6 +147,11 @@ def test_doubtful_contradiction_and_label_of_no_row_are_not_listed(last: tuple[f
     assert find_suspicious(log_probs(*SURE, last), np.array([0, 0, 1, 1, 0]), range(5), LABELS) == ()
 
 
+def test_label_that_is_not_the_likeliest_is_not_listed_because_it_is_rare() -> None:
+    rows, gold = log_probs(*SURE, (0.02, 0.94, 0.04), (0.03, 0.57, 0.4)), np.array([0, 0, 1, 1, 2, 0])
+    assert [(one.row, one.likelier) for one in find_suspicious(rows, gold, range(6), LABELS)] == [(4, "b")]
+
+
 def test_list_has_an_end_and_equal_rows_keep_their_order() -> None:
     number = MOST_SUSPICIOUS + 50
     rows = [(0.9, 0.1, 1e-9)] * 1000 + [(0.1, 0.9, 1e-9)] * 1000 + [(0.05, 0.95, 1e-9)] * number

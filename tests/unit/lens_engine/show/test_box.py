@@ -90,6 +90,13 @@ def test_box_says_in_a_line(result: SelectionResult, name: str, told: str) -> No
     assert [one for one in sentences if len(one.split()) > 16 and ":" not in one] == [], "all but lists are short"
 
 
+def test_box_says_what_must_be_known_of_the_rows() -> None:
+    (line,) = (
+        told for name, told in ResultView(make_result(), told=("7 labels were changed",)).box.lines if name == "Expect"
+    )
+    assert line[1] == "7 labels were changed."
+
+
 def test_box_counts_the_texts_that_the_file_holds() -> None:
     texts = Texts({71: "Where is my bill?", 2: "Not shown"}, {100: "Charged twice", 107: "Lost", 101: "It came"})
     told = "Texts of yours in this file: 3 in the prompt, 2 in the wrong answers, 1 in the suspicious labels."
