@@ -1,7 +1,6 @@
 """Draws accuracy against the number of labelled rows: python -m docs.site.picture, from docs/results/few_rows.csv."""
 
 import csv
-from collections.abc import Iterable
 from math import log
 from pathlib import Path
 from statistics import fmean
@@ -34,11 +33,14 @@ def read_cells(path: Path = CELLS) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def average(cells: Iterable[dict[str, str]], contender: str, use: str | None) -> dict[int, float]:
-    """Mean accuracy on test rows by number of labelled rows; each dataset weighs the same."""
-    found: dict[int, dict[str, list[float]]] = {}
+def average(cells: list[dict[str, str]], contender: str, use: str | None) -> dict[int, float]:
+    """Mean accuracy on test rows by number of labelled rows; each dataset that has every number weighs the same."""
+    found, sizes = dict[int, dict[str, list[float]]](), dict[str, set[str]]()
     for one in cells:
-        if one["contender"] == contender and use in (None, one["use"]):
+        sizes.setdefault(one["dataset"], set()).add(one["rows"])
+    whole = {dataset for dataset, own in sizes.items() if len(own) == max(map(len, sizes.values()))}
+    for one in cells:
+        if one["contender"] == contender and use in (None, one["use"]) and one["dataset"] in whole:
             found.setdefault(int(one["rows"]), {}).setdefault(one["dataset"], []).append(float(one["test"]))
     return {rows: fmean(map(fmean, by_dataset.values())) for rows, by_dataset in sorted(found.items())}
 
