@@ -60,17 +60,17 @@ class Changed(NamedTuple):
 def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
     """How often each is right, and the difference in points where the same rows judged, with the same labels."""
     first, second = ({one.kind: one.expected for one in list_headlines(result)} for result in (before, after))
-    rows, is_alike = list[tuple[str, ...]](), _find_origin(before) == _find_origin(after)
+    rows, is_alike = list[tuple[str, ...]](), _list_judged(before) == _list_judged(after)
     for kind, name in HEADLINES.items():
         one, other = first.get(kind), second.get(kind)
         if one is None and other is None:
             continue
-        points = NOTHING
+        points = "" if one is not None and other is not None else NOTHING
         if one is not None and other is not None and is_alike and one.n == other.n:
             points = f"{100 * (other.accuracy - one.accuracy):+.0f} points"
         told = ((one, before.is_tested), (other, after.is_tested))
         rows.append((name, *(_show_figure(found, is_test=is_test) for found, is_test in told), points))
-    note = "no difference is told where other rows or labels judged" * any(row[-1] == NOTHING for row in rows)
+    note = "no difference is told where other rows or labels judged" * any(not row[-1] for row in rows)
     return Table("How often each is right", ("", "baseline", "newer", "difference"), tuple(rows), caption=note)
 
 
@@ -109,6 +109,11 @@ def list_changed(before: SelectionResult, after: SelectionResult, *, of_classifi
 def _find_origin(result: SelectionResult) -> str | None:
     """SHA-256 of the file that has the rows of the answers."""
     return result.provenance.test_sha256 if result.answers.is_test else result.provenance.dataset_sha256
+
+
+def _list_judged(result: SelectionResult) -> tuple[object, ...]:
+    """The rows of the answers, with their labels."""
+    return _find_origin(result), result.task.labels, dict(zip(result.answers.rows, result.answers.gold, strict=True))
 
 
 def _answers_by_row(result: SelectionResult, of_classifier: bool) -> Mapping[int, tuple[int, int]]:

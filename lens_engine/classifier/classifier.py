@@ -159,8 +159,7 @@ class Classifier(Record):
     )
     quality: Quality | None = Field(
         None,
-        description="Quality on the test rows of the selection; or else on its judging rows by cross-validation, which "
-        "is a little too high.",
+        description="Quality on the test rows of the selection, or else by cross-validation: a little too high.",
     )
     retrieval: Retrieval | None = Field(
         None,

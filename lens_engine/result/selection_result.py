@@ -91,7 +91,7 @@ class SelectionResult(Record):
         "suspicious first, at most 200. Rows on which it was not cross-validated are not judged.",
     )
     verdict: Verdict = Field(description="What to use first: the classifier, the prompt, or word counting.")
-    answers: Answers = Field(description="Answers row by row: on the test rows, or else on the judging rows.")
+    answers: Answers = Field(description="Answers row by row: on the test rows, or else on judging and search rows.")
     most_tokens: int | None = Field(
         None, description="Number of tokens of a rendered text above which it was cut; null for never."
     )

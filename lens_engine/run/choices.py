@@ -47,7 +47,7 @@ class Choices:
 
     @cached_property
     def demonstrations(self) -> tuple[Example, ...]:
-        """The best set of ordinary size for the use of the run; none if none was judged."""
+        """The best set of ordinary size in any wording, for the use of the run; none if none was judged."""
         setup = self.table.setup
         sizes = range(1, setup.rows.quotas.num_demonstrations + 1)
         fixed = self._list_read(setup.config.use, lambda one: not one.form.nearest and len(one.rows) in sizes)
@@ -86,8 +86,9 @@ class Choices:
         rng = make_generator(self.table.setup.config.seed, "estimate")
         rivals = self._list_rivals(use, line)
         others = [one for group in rivals.values() for one in group if one not in lines]
-        scores = self.table.score([*lines, *others])
-        hits = self.table.score([*lines, *others], by_accuracy=True).values
+        asked = max(one.num_asked for one in lines)  # rivals are compared on the same rows
+        scores = self.table.score([*lines, *others], asked)
+        hits = self.table.score([*lines, *others], asked, by_accuracy=True).values
         places = {id(one): place for place, one in enumerate([*lines, *others])}
         named = {name: [places[id(one)] for one in group] for name, group in rivals.items() if group}
         found = correct(scores, len(lines), hits, named, rng, self.bags)

@@ -37,7 +37,7 @@ MORE_ROWS = 50
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of contenders on the judging rows.
+    """The scores of contenders on columns of the table.
 
     Attributes:
         values: `[contenders, rows]`, whose mean over rows is the figure (`value_rows`); NaN where there is no answer.

@@ -1,6 +1,6 @@
 """The candidates for the classifier: fitted on the same rows, and cross-validated.
 
-Their prompt is a random set, so that no row of the fit had a part in choosing it.
+Their prompt is the best judged set. Rows of the fit had a part in choosing it, which no fold repeats.
 """
 
 from collections.abc import Sequence

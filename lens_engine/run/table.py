@@ -31,7 +31,7 @@ their cache, and about what attention to it takes."""
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """What one contender says of the judging rows."""
+    """What one contender says of the columns."""
 
     name: str
     prompt: int | None  #: place among the proposals; None for a classifier
@@ -39,7 +39,7 @@ class Line:
     use: Use | None  #: how a prompt is read; None for a classifier
     places: IndexArray  #: `[known]`, the columns of which it says something, ascending
     log_probs: FloatArray  #: `[known, labels]`, normalised
-    num_asked: int  #: number of judging rows for which it was asked
+    num_asked: int  #: number of columns for which it was asked: judging rows, or all
     tokens: float  #: of an answer, that differ from input to input
     tokens_held: float  #: that are the same for every input
 
@@ -91,9 +91,10 @@ class Table:
         """Whether a contender was asked for as many rows as those that are not dropped."""
         return line.num_asked >= self.num_whole
 
-    def score(self, lines: Sequence[Line], *, by_accuracy: bool = False) -> Scores:
-        """The scores of some lines on the columns that one of them was asked for, by accuracy or by the objective."""
-        number = max((line.num_asked for line in lines), default=len(self.gold))
+    def score(self, lines: Sequence[Line], number: int | None = None, *, by_accuracy: bool = False) -> Scores:
+        """The scores of some lines by accuracy or by the objective, on the first `number` columns; None for those that
+        one of the lines was asked for."""
+        number = number or max((line.num_asked for line in lines), default=len(self.gold))
         values, smoothed = np.full((2, len(lines), len(self.gold)), np.nan)
         objective = "accuracy" if by_accuracy else self.setup.config.objective
         for place, line in enumerate(lines):

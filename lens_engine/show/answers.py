@@ -141,7 +141,7 @@ class Answered:
         if self.quality is None:
             return ""
         gap = sum(self.probabilities or ()) / len(self.rows) - self.quality.accuracy
-        side = "" if abs(gap) < _LEAST_GAP else f", most of them too {'high' if gap > 0 else 'low'}"
+        side = "" if abs(gap) < _LEAST_GAP else f", on the whole too {'high' if gap > 0 else 'low'}"
         return f"its percentages are off by {100 * self.quality.ece:.0f} points on average{side}"
 
 

@@ -3,7 +3,7 @@ to sign, with cost and whose texts are inside."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil, hypot
+from math import hypot
 from typing import NamedTuple
 
 from lens_engine.classifier.bag_of_words import WordsEstimate
@@ -136,7 +136,8 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
         cheap = near[: near.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
         told = [f"{join_names(cheap)} may be as good, without a language model"] if cheap else []
         embedded = next((one.test for one in result.tested if one.name == "embeddings"), None)
-        if cheap and result.is_tested and embedded is not None and embedded.accuracy > expected.accuracy:
+        is_known = bool(cheap) and result.is_tested and result.objective == "accuracy"
+        if is_known and embedded is not None and embedded.accuracy > expected.accuracy:
             told[0] += f": on the test texts embeddings had {round(embedded.accuracy * embedded.n):,} right"
         if others := near[len(cheap) :]:
             told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
@@ -285,12 +286,13 @@ def _say_doubtful(result: SelectionResult) -> Iterator[str]:
         others = round(best.share * quality.n)
         right = f"{round(best.accuracy * others):,} of {others:,} others"
         yield f"If a person takes the least sure {show_percent(1 - best.share)} %, {right} are right."
-        above = ceil(100 * best.threshold - 1e-6) / 100
-        yield f"For that, leave answers below {above:.2f} open: --answer-above {above:.2f}, or answer_above of the API."
-    elif quality is not None and quality.n < _FEW:
-        yield f"Which answers are unsure is not known: {show_count(quality.n, 'text')} are too few to tell."
+        above = f"{best.threshold:.4f}"
+        yield f"For that, leave answers below {above} open: --answer-above {above}, or answer_above of the API."
     elif result.first == "prompt" and not any(result.answers.support_examples_probabilities):
         yield "The model does not say how sure it is, so check a random sample."
+    elif quality is not None and quality.n < _FEW:
+        rows = show_count(quality.n, "test text" if result.is_tested else "row")
+        yield f"Which answers are unsure is not known: {rows} are too few to tell."
     if number := len(result.suspicious_labels):
         yield f"{show_count(number, 'labelled row')} may have a wrong label (listed below)."
 

@@ -82,10 +82,13 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
     assert [one.tokens_per_input for one in whole.tested] == sorted(one.tokens_per_input for one in whole.tested)
 
 
-def test_states_are_read_after_a_set_that_was_judged_to_the_end(whole: SelectionResult) -> None:
+def test_states_are_read_after_the_best_set(whole: SelectionResult) -> None:
     (shown,) = {one.rows for one in whole.contenders if one.kind == "classifier" and one.rows}
-    judged = [one.rows for one in whole.contenders if one.kind == "prompt" and not one.is_dropped]
-    assert shown in judged
+    judged = {one.name: one for one in whole.contenders if one.use == "prompt" and not one.is_dropped and one.judged}
+    best = max(
+        (one for one in judged.values() if len(one.rows) == 4), key=lambda one: one.judged and one.judged.accuracy
+    )
+    assert shown == best.rows != judged["random 1"].rows
 
 
 def test_bag_of_words_of_some_rows_says_so(

@@ -36,14 +36,14 @@ CASES: list[tuple[SelectionResult, str, str]] = [
     (
         make_result(tested=(*TESTED[:3], TESTED[3].model_copy(update={"test": SURE}))),
         "A person should look at",
-        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, leave answers below 0.09 open: "
-        "--answer-above 0.09, or answer_above of the API.",
+        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, leave answers below 0.0900 "
+        "open: --answer-above 0.0900, or answer_above of the API.",
     ),
     (  # on the rows that judged it, where there are no test rows
         make_untested("prompt", support_examples=2 * (make_answer("prompt", test=None, judged=SURE),)),
         "A person should look at",
-        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, leave answers below 0.09 open: "
-        "--answer-above 0.09, or answer_above of the API.",
+        "If a person takes the least sure 19 %, 155 of 162 others are right. For that, leave answers below 0.0900 "
+        "open: --answer-above 0.0900, or answer_above of the API.",
     ),
     (make_reported(), "A person should look at", "1 labelled row may have a wrong label (listed below)."),
     (
@@ -121,7 +121,7 @@ def test_threshold_is_that_of_the_table_and_advised_from_two_points_on(accuracy:
     quality = QUALITY.model_copy(update={"shares_answered": curve})
     result = make_result(tested=(*TESTED[:3], TESTED[3].model_copy(update={"test": quality})))
     told = dict(ResultView(result).box.lines).get("A person should look at", ())
-    assert any("--answer-above 0.09," in one for one in told) == is_said
+    assert any("--answer-above 0.0900," in one for one in told) == is_said
     (table,) = ResultView(result).calibration.tables
     assert table.title.endswith("classifier, on 200 test texts")
     assert table.rows[1] == ("81 %", f"{round(162 * accuracy)} of 162 ({92 + is_said} %)", "0.0900")
