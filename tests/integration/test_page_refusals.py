@@ -83,7 +83,9 @@ def test_labels_and_rows_have_the_same_numbers_on_each_page(client: TestClient) 
     offered = client.get(f"/pages/suggestion?dataset={dataset}", headers=FRAGMENT).text
     assert "more than one label and was set aside (" in offered
     size = "62 rows, 2 labels"
-    assert f">{size}. Left out, with too few rows: mixed (1).</li>" in " ".join(offered.split())
+    assert f">{size}: negative (31), positive (30). Left out, with too few rows: mixed (1).</li>" in " ".join(
+        offered.split()
+    )
     fields = [re.findall(rf'name="{name}"[^>]* value="([^"]*)"', offered) for name in ("label", "word", "labels.rare")]
     form = {"dataset_id": dataset, **dict(zip(("label", "word", "labels.rare"), fields, strict=True))}
     selection = client.post("/pages/submit", data=form, headers=FRAGMENT).headers["hx-redirect"]
