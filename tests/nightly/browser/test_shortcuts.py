@@ -37,7 +37,8 @@ def test_sample_leads_to_the_form(tab: Page) -> None:
     tab.open("/pages/selections")
     tab.follow("Try the sample: reviews of a shop")
 
-    tab.see(", 2 labels; 200 test rows.")
+    tab.see(", 2 labels: positive (")
+    tab.see("; 200 test rows.")
     tab.see("How thorough?")
 
 
