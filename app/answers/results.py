@@ -68,7 +68,7 @@ def get_view(services: Services, owner_id: str, selection_id: str, *, with_wrong
         stored = session.get(StoredClassifier, selection_id)
         suspicious = SuspiciousPart.model_validate(report.result).suspicious_labels
         texts = load_texts(session, selection.dataset_id, [one.row for one in suspicious])
-        told = tuple(note for note in selection.warnings if note.endswith(datasets.CORRECTED))
+        told = tuple(filter(datasets.is_correction, selection.warnings))
     result = SelectionResult.model_validate(report.result | {"classifier": stored and stored.classifier})
     view = ResultView(result, Texts(texts), selection.name, selection.created_at.date(), told)
     if not with_wrong:

@@ -119,12 +119,13 @@ def _show(found: Suggestion, num_rows: Mapping[str, int], model: str, *, is_loca
     words, language = found.problem.task.verbalizer.words, found.language
     rare, sizes = {one.label for one in found.labels if one.is_rare}, Counter[str]()
     for one in found.labels:
-        sizes[one.read_as] += num_rows[one.label] * (not one.is_rare)
+        if not one.is_rare:
+            sizes[one.read_as] += num_rows[one.label]
     return {
         "refusal": None,
         "labels": [(one.label, num_rows[one.label], one.read_as, one.is_rare) for one in found.labels],
         "words": [(label, word) for label, word in words.items() if label not in rare],
-        "sizes": [(label, number) for label, number in sizes.most_common() if number],
+        "sizes": sizes.most_common(),
         "templates": found.templates,
         "instructions": found.instructions,
         "rare": found.label_options.rare,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from app.prompts.service import Change, Condition
-from app.selections.datasets import CORRECTED
+from app.selections.datasets import is_correction
 from app.store.queue import JobId
 from app.store.services import Services, enqueueing
 from app.web.dependencies import OwnerDep, ServicesDep
@@ -38,7 +38,7 @@ def _environment() -> Environment:
         "duration": describe_duration,
         "span": describe_span,
         "is_guess": is_guess,
-        "is_correction": lambda note: note.endswith(CORRECTED),
+        "is_correction": is_correction,
         "shorten": wording.shorten,
         "stem": _write_stem,
         "share": lambda share, n: join_percent(wording.show_share(share, n)),

@@ -65,9 +65,10 @@ def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
         one, other = first.get(kind), second.get(kind)
         if one is None and other is None:
             continue
-        points = "" if one is not None and other is not None else NOTHING
-        if one is not None and other is not None and is_alike and one.n == other.n:
-            points = f"{100 * (other.accuracy - one.accuracy):+.0f} points"
+        if one is None or other is None:
+            points = NOTHING
+        else:
+            points = f"{100 * (other.accuracy - one.accuracy):+.0f} points" * (is_alike and one.n == other.n)
         told = ((one, before.is_tested), (other, after.is_tested))
         rows.append((name, *(_show_figure(found, is_test=is_test) for found, is_test in told), points))
     note = "no difference is told where other rows or labels judged" * any(not row[-1] for row in rows)
@@ -76,8 +77,10 @@ def compare_figures(before: SelectionResult, after: SelectionResult) -> Table:
 
 def _show_figure(found: Accuracy | None, *, is_test: bool) -> str:
     """How many test texts are right; or else what to expect, which is no number of rows."""
-    if found is None or is_test:
-        return NOTHING if found is None else show_right(found.accuracy, found.n)
+    if found is None:
+        return NOTHING
+    if is_test:
+        return show_right(found.accuracy, found.n)
     return f"{show_share(found.accuracy, found.n)}, by {show_count(found.n, 'row')}"
 
 

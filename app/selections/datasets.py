@@ -35,6 +35,11 @@ CORRECTED = (
 """End of a note on a file whose labels a person has corrected."""
 
 
+def is_correction(note: str) -> bool:
+    """Whether a note says that a person has corrected labels."""
+    return note.endswith(CORRECTED)
+
+
 class DatasetBody(RowsBody):
     """The JSON body of POST /datasets. A file is sent in a form."""
 

@@ -34,7 +34,7 @@ _MOST_GRID_ROWS = 3_000
 """Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on more."""
 
 _FEW_ROWS = 1_000
-"""Largest number of rows of which an estimate takes what a fit takes: less than a second."""
+"""Largest number of rows of which an estimate takes what a fit takes: one to three seconds."""
 
 _FEW_CHARACTERS = 1_000_000
 """Largest size of texts (`measure_text`) whose terms are all counted: some 100 bytes of memory a character."""

@@ -288,8 +288,8 @@ def _list_missing() -> list[str]:
 
 @lru_cache(maxsize=2)
 def _load(folder: Path, record: EmbedderRecord) -> Embedder:
-    encoder, tokenizer = read_folder(folder)
-    from threadpoolctl import ThreadpoolController  # takes 10 ms
+    from threadpoolctl import ThreadpoolController  # no import of the types needs it
 
+    encoder, tokenizer = read_folder(folder)
     threads = ThreadpoolController().select(user_api="blas")  # type: ignore[no-untyped-call]
     return Embedder(record, encoder, tokenizer, threads)

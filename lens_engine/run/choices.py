@@ -75,13 +75,13 @@ class Choices:
 
     def estimate(self, line: Line, use: Use | None, *, is_fixed: bool = False) -> Estimate:
         """What to expect of a choice: of a prompt for a use (None for that of the run), or of a classifier."""
-        key = (id(line), use or self.table.setup.config.use, is_fixed)
+        use = use or self.table.setup.config.use
+        key = (id(line), use, is_fixed)
         if key not in self._estimates:
             self._estimates[key] = self._estimate(line, use, is_fixed=is_fixed)
         return self._estimates[key]
 
-    def _estimate(self, line: Line, use: Use | None, *, is_fixed: bool) -> Estimate:
-        use = use or self.table.setup.config.use
+    def _estimate(self, line: Line, use: Use, *, is_fixed: bool) -> Estimate:
         lines = self._classifiers if line.prompt is None else self._list_prompts(use, is_fixed=is_fixed)
         rng = make_generator(self.table.setup.config.seed, "estimate")
         rivals = self._list_rivals(use, line)
