@@ -32,7 +32,6 @@ from lens_engine.method.judgement import EvaluationRows
 from lens_engine.method.permutations import draw_permutations
 from lens_engine.method.setup import Setup
 from lens_engine.model.base import LabelScorer
-from lens_engine.prompt.template import CONTENT_FREE_TEXT
 from lens_engine.rows.dealing import SEARCH_FROM
 from lens_engine.run.preparation import prepare_run
 from lens_engine.types import Example, FloatArray, LabelLogProbs, Permutation, Record
@@ -117,7 +116,7 @@ class Cells:
         """The accuracy of a prompt on the test rows, plain and calibrated."""
         setup = self.setup(bench, config)
         task, rows = setup.task, EvaluationRows(setup.task, setup.rows.test)
-        queries = [*rows.queries, task.render_query(CONTENT_FREE_TEXT)]
+        queries = [*rows.queries, task.render_query("N/A")]  # of contextual calibration (Zhao et al., 2021)
         scores = self._meter(setup, BudgetOptions()).score([task.render_prefix(prompt)], queries)[0]
         judged = (scores[:-1], calibrate(scores[:-1], scores[-1]))
         plain, calibrated = (float((one.argmax(axis=1) == rows.gold).mean()) for one in judged)

@@ -3,13 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lens_engine.metering.prices import Cost
-from lens_engine.model.base import Block, LabelScorer, Prefix
-
-CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
-"""Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
-because a 16-bit score may depend on the pairs scored in the same call, and because the pair cache and a resumed run
-find chunks again. A slow machine takes longer: a time limit stops the forward under way (`Meter`)."""
+from lens_engine.metering.prices import CHUNK_TOKENS, Cost
+from lens_engine.model.base import Block, LabelScorer, Prefix, find_shared
 
 
 class SegmentLengths:
@@ -77,14 +72,15 @@ class ChunkCutter:
                 yield Chunk(rows, columns, block, cost)
 
     def cut_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[Chunk]:
-        """Paired chunks: query i after prefix i alone. The whole prompt of each pair counts."""
+        """Paired chunks: query i after prefix i alone. What all prompts of a chunk begin with counts once."""
         prompt_tokens = [
             sum(map(self.count_tokens, (*prefix, query))) for prefix, query in zip(prefixes, queries, strict=True)
         ]
         for columns in _runs([tokens + self.label_tokens for tokens in prompt_tokens], self._most_tokens):
             block = Block(tuple(prefixes[columns]), tuple(queries[columns]), is_paired=True)
-            tokens = sum(prompt_tokens[columns])
-            yield Chunk(slice(0, 1), columns, block, Cost(block.num_pairs, tokens, tokens, block.num_pairs))
+            tokens, shared = sum(prompt_tokens[columns]), sum(map(self.count_tokens, find_shared(block.prefixes)))
+            computed = tokens - (block.num_pairs - 1) * shared
+            yield Chunk(slice(0, 1), columns, block, Cost(block.num_pairs, computed, tokens, block.num_pairs))
 
     @property
     def _most_tokens(self) -> int:

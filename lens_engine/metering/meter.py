@@ -88,7 +88,7 @@ class Meter:
     def score_pairs(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
         """`label_log_probs  # [pairs, labels]` of each query after its own prefix; see LabelScorer.score_pairs.
 
-        Chunks, budgets and stops are as in `score`. The whole prompt of each pair counts.
+        Chunks, budgets and stops are as in `score`. What all prompts of a chunk begin with counts once.
 
         Raises:
             ValueError: there are not as many prefixes as queries.

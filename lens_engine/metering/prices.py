@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from functools import partial
+from math import ceil
 from operator import add, sub
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.rows.plan import FilterRound, Rung, plan_rounds, plan_rungs
+
+CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
+"""Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
+because a 16-bit score may depend on the pairs scored in the same call, and because the pair cache and a resumed run
+find chunks again. A slow machine takes longer: a time limit stops the forward under way (`Meter`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +90,14 @@ class Prices:
         tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
         return Cost(permutations * num_rows, round(tokens), round(prompt_tokens), permutations)
 
-    def judging_pairs(self, num_rows: int, demonstrations: int) -> Cost:
-        """A prompt on `num_rows` rows, each with this many demonstrations of its own."""
+    def judging_pairs(self, num_rows: int, nearest: int, fixed: int = 0) -> Cost:
+        """A prompt on `num_rows` rows, each with `nearest` demonstrations of its own after those that are fixed."""
         lengths = self.lengths
-        tokens = round(num_rows * (lengths.opening + demonstrations * lengths.demonstration + lengths.query))
-        return Cost(num_rows, tokens, tokens, num_rows)
+        held = lengths.opening + fixed * lengths.demonstration
+        own = num_rows * (nearest * lengths.demonstration + lengths.query)
+        prompt_tokens = num_rows * held + own
+        calls = min(ceil(prompt_tokens / CHUNK_TOKENS["cpu"]), num_rows)
+        return Cost(num_rows, round(calls * held + own), round(prompt_tokens), num_rows)
 
     def filtering(self) -> Cost:
         """Stage 1, all rounds."""

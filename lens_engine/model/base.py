@@ -24,6 +24,15 @@ Prefix = tuple[str, ...]
 """Rendered demonstrations, each a segment that is tokenised alone; () is zero-shot."""
 
 
+def find_shared(prefixes: Sequence[Prefix]) -> Prefix:
+    """The segments with which all prefixes begin; none of a single one, which no other prompt of the call shares."""
+    if len(prefixes) == 1:
+        return ()
+    shortest = min(prefixes, key=len)
+    differ = (place for place in range(len(shortest)) if any(one[place] != shortest[place] for one in prefixes))
+    return shortest[: next(differ, len(shortest))]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Prefixes and queries of one call; every prefix is scored with every query.

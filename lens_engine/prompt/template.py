@@ -96,10 +96,6 @@ def _advance(pattern: str, position: int, literal: str) -> int:
     return position
 
 
-CONTENT_FREE_TEXT = "N/A"
-"""The content-free input of contextual calibration (Zhao et al., 2021)."""
-
-
 @dataclass(frozen=True)
 class Template:
     """A pattern with one `{text}` and, after it, one `{label}`. Write `{{` and `}}` for braces.

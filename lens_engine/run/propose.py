@@ -193,5 +193,5 @@ class _Ruler:
 def price_prompt(setup: Setup, one: Proposal, num_rows: int) -> Cost:
     """The cost of a prompt on this many rows."""
     if one.form.nearest:
-        return setup.prices.judging_pairs(num_rows, one.num_demonstrations)
+        return setup.prices.judging_pairs(num_rows, one.form.nearest, len(one.rows))
     return setup.prices.judging(1, num_rows, one.num_demonstrations)

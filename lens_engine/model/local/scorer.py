@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from lens_engine.errors import InvalidDataset, OutOfMemory
-from lens_engine.model.base import LabelScorer, Prefix, ScorerIdentity
+from lens_engine.model.base import LabelScorer, Prefix, ScorerIdentity, find_shared
 from lens_engine.model.labels import build_label_trie
 from lens_engine.model.limits import (
     check_finite,
@@ -130,7 +130,7 @@ class CausalLMScorer(LabelScorer):
         endings = [encoded[not prefix][place] for place, (prefix, _) in enumerate(pairs)]
         held, asked = [*map(len, beginnings)], [*map(len, endings)]
         check_pair_lengths(held, asked, trie.longest_span, self.max_prompt_tokens)
-        beginning = _find_shared(prefixes)
+        beginning = find_shared(prefixes)
         (shared,) = self._tokenizer.encode_prefixes([beginning]) if beginning else ((),)
         work = Workload(
             prefixes=(shared,),
@@ -218,12 +218,3 @@ class CausalLMScorer(LabelScorer):
                 f"{self.token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
             )
         self.token_budget //= 2
-
-
-def _find_shared(prefixes: Sequence[Prefix]) -> Prefix:
-    """The segments with which all prefixes begin; none of a single one, which no other prompt of the call shares."""
-    if len(prefixes) == 1:
-        return ()
-    shortest = min(prefixes, key=len)
-    differ = (place for place in range(len(shortest)) if any(one[place] != shortest[place] for one in prefixes))
-    return shortest[: next(differ, len(shortest))]

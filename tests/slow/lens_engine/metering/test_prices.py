@@ -66,14 +66,13 @@ def test_judging_counts_queries_and_prefixes(prices: Prices) -> None:
     assert prices.judging(0, 10) == Cost()
 
 
-def test_row_with_demonstrations_of_its_own_pays_for_all_of_them(prices: Prices) -> None:
-    cost = prices.judging_pairs(20, demonstrations=8)
+def test_row_with_demonstrations_of_its_own_pays_for_them_and_once_for_those_before(prices: Prices) -> None:
+    cost, own = prices.judging_pairs(20, 8, fixed=2), 20 * (8 * 6 + 5)
 
-    assert cost == Cost(20, 20 * (8 * 6 + 5))
-    assert (cost.prompt_tokens, cost.prefixes) == (cost.tokens, 20)
-    assert prices.judging_pairs(20, demonstrations=0) == Cost(20, 100)
+    assert (cost, cost.prompt_tokens, cost.prefixes) == (Cost(20, own + 2 * 6), own + 20 * 2 * 6, 20)
+    assert prices.judging_pairs(20, 0) == Cost(20, 100)
     told = replace(prices, lengths=TokenLengths(demonstration=6.0, query=5.0, opening=3))
-    assert told.judging_pairs(20, demonstrations=8) == cost + Cost(0, 20 * 3)
+    assert told.judging_pairs(20, 8, fixed=2) == cost + Cost(0, 3)
 
 
 def test_without_a_search_nothing_is_filtered_and_searched(prices: Prices) -> None:

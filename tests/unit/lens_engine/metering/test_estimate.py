@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from lens_engine import estimate_cost
 from lens_engine.errors import ClassTooSmall, PromptTooLong
-from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.estimate import CountingScorer, measure_pace
-from lens_engine.metering.prices import Cost
+from lens_engine.metering.prices import CHUNK_TOKENS, Cost
 from lens_engine.model.base import Block
 from lens_engine.model.score_cache import PairCache, RememberingScorer
 from lens_engine.presets import PRESETS

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
-from lens_engine.metering.chunks import CHUNK_TOKENS
 from lens_engine.metering.limits import Stopped
-from lens_engine.metering.prices import Cost
+from lens_engine.metering.prices import CHUNK_TOKENS, Cost
 from lens_engine.model.base import Block, Prefix
 from lens_engine.model.limits import look_up
 from lens_engine.testing import StatesTableScorer, TableScorer
