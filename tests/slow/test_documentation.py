@@ -1,7 +1,6 @@
 """What README and docs claim, compared with what is there."""
 
 import ast
-import csv
 import itertools
 import json
 import re
@@ -56,8 +55,7 @@ def packages() -> set[str]:
 
 
 def test_accuracies_of_classifiers_are_those_of_the_cells() -> None:
-    with (ROOT / "docs/results/classifiers.csv").open() as file:
-        cells = list(csv.DictReader(file))
+    cells = picture.read_cells(ROOT / "docs/results/classifiers.csv")
     kinds = {
         "bag of words": lambda cell: cell["classifier"] == "bag of words",
         "states, one random prompt": lambda cell: cell["classifier"] == "hidden states, one prompt",
@@ -77,11 +75,18 @@ SIZES = ("20", "50", "100")
 DATASETS = ("sst-2", "sst-5", "trec", "clinc40", "subj")
 BUNDLED = {"model": "smollm2-135m-instruct", "wordings": "one"}
 SECOND = {"model": "qwen2.5-coder-0.5b-instruct", "wordings": "one"}
+PROMPTS = picture.read_cells(ROOT / "docs/results/prompts.csv")
 
 
 def accuracy_of(cells: list[dict[str, str]], **names: str) -> float:
-    own = [cell for cell in cells if all(cell[name] == value for name, value in names.items())]
+    own = [cell for cell in cells if names.items() <= cell.items()]
     return sum(int(cell["right_of_test"]) for cell in own) / sum(int(cell["tested"]) for cell in own)
+
+
+def show_accuracies(cells: list[dict[str, str]], **names: str) -> list[str]:
+    """Those of both uses, for each dataset."""
+    uses = ("prompt", "probabilities")
+    return [", ".join(f"{accuracy_of(cells, dataset=one, use=use, **names):.3f}" for use in uses) for one in DATASETS]
 
 
 def table_after(page: Path, heading: str) -> list[list[str]]:
@@ -91,12 +96,6 @@ def table_after(page: Path, heading: str) -> list[list[str]]:
         [cell.strip() for cell in row.split("|")[2:-1]]
         for row in itertools.takewhile(lambda line: line.startswith("| "), rows.splitlines()[1:])
     ]
-
-
-@pytest.fixture(scope="module")
-def prompt_cells() -> list[dict[str, str]]:
-    with (ROOT / "docs/results/prompts.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 def test_figures_of_few_rows_are_those_of_the_runs() -> None:
@@ -114,10 +113,7 @@ def test_figures_of_few_rows_are_those_of_the_runs() -> None:
     for row, (way, use) in zip(table_after(ROOT / "docs/results.md", "With 100 rows, by"), ways, strict=False):
         for shown, name in zip(row, ("sst-2", "subj", "sst-5", "trec", "clinc40"), strict=True):
             own = [one for one in cells if (one["dataset"], one["rows"], one["contender"]) == (name, "100", way)]
-            assert shown == ", ".join(f"{float(one['test']):.3f}" for one in own if use in (None, one["use"])), (
-                way,
-                name,
-            )
+            assert shown == ", ".join(f"{float(one['test']):.3f}" for one in own if use in (None, one["use"])), name
     held = [float(one["low"]) <= float(one["test"]) <= float(one["high"]) for one in first]
     assert (sum(held), len(held)) == (17, 21)
 
@@ -140,12 +136,18 @@ def test_pages_show_the_same_demonstration() -> None:
 
 
 @pytest.mark.parametrize(("heading", "model"), [("## Prompts", BUNDLED), ("### A second model", SECOND)])
-def test_accuracies_are_those_of_cells(heading: str, model: dict[str, str], prompt_cells: list[dict[str, str]]) -> None:
+def test_accuracies_are_those_of_cells(heading: str, model: dict[str, str]) -> None:
     for row, method in zip(table_after(ROOT / "docs/results.md", heading), METHODS, strict=True):
-        for shown, dataset in zip(row, DATASETS, strict=True):
-            kind = {**model, "dataset": dataset, "method": method}
-            means = [accuracy_of(prompt_cells, use=use, **kind) for use in ("prompt", "probabilities")]
-            assert shown == ", ".join(f"{mean:.3f}" for mean in means), (dataset, method)
+        assert row == show_accuracies(PROMPTS, method=method, **model), method
+
+
+def test_accuracies_of_today_stand_above_those_of_the_same_draws() -> None:
+    today = [cell for cell in PROMPTS if cell["method"] == "table"]
+    draws, chosen = {(cell["dataset"], cell["draw"]) for cell in today}, {**BUNDLED, "method": "chosen"}.items()
+    before = [cell for cell in PROMPTS if chosen <= cell.items() and (cell["dataset"], cell["draw"]) in draws]
+    assert table_after(ROOT / "docs/results.md", "**Today") == [show_accuracies(today), show_accuracies(before)]
+    tokens = [sum(int(cell["tokens"]) for cell in cells) for cells in (today, before)]
+    assert f"{100 * tokens[0] / tokens[1]:.0f} % of their tokens" in read(ROOT / "docs/results.md")
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
