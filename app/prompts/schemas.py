@@ -75,7 +75,7 @@ class PromptSummary(Outgoing):
     model: str | None = Field(None, description="Language model for which the support examples were found.")
     accuracy: float | None = Field(None, description="Accuracy that is expected of the support examples.")
     first: HeadlineKind | None = Field(None, description="What to use first: prompt, words or classifier.")
-    form: str | None = Field(None, description="Form of the prompt, as fixed or nearest 8 by embeddings.")
+    form: str | None = Field(None, description="Form of the prompt, such as fixed or nearest 8 by embeddings.")
     pool_rows: int | None = Field(
         None, description="Number of labelled rows in which it finds the demonstrations of an input; null for fixed."
     )

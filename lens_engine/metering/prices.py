@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from functools import partial
-from math import ceil
 from operator import add, sub
 
 from lens_engine.config import SearchOptions, SelectionConfig
@@ -96,7 +95,7 @@ class Prices:
         held = lengths.opening + fixed * lengths.demonstration
         own = num_rows * (nearest * lengths.demonstration + lengths.query)
         prompt_tokens = num_rows * held + own
-        calls = min(ceil(prompt_tokens / CHUNK_TOKENS["cpu"]), num_rows)
+        calls = min(-(-prompt_tokens // CHUNK_TOKENS["cpu"]), num_rows)
         return Cost(num_rows, round(calls * held + own), round(prompt_tokens), num_rows)
 
     def filtering(self) -> Cost:

@@ -244,10 +244,11 @@ def price_test(setup: Setup) -> Cost:
     if not rows:
         return Cost()
     forms = setup.config.search.forms
-    asked = {"nearest": (max(NEAREST), 0), "fixed+nearest": (NEAREST_AFTER_FIXED, setup.rows.quotas.num_demonstrations)}
-    found = [prices.judging_pairs(rows * len(setup.uses), *asked[form]) for form in forms if form in asked]
-    most = max(found, key=lambda cost: (cost.prompt_tokens, cost.tokens), default=Cost())
-    return most + prices.judging(len(setup.uses) + 1, rows) + prices.judging(1, rows, 0)
+    most = max(NEAREST) if "nearest" in forms else 0
+    if "fixed+nearest" in forms:
+        most = max(most, setup.rows.quotas.num_demonstrations + NEAREST_AFTER_FIXED)
+    found = prices.judging_pairs(rows * len(setup.uses), most) if most else Cost()
+    return found + prices.judging(len(setup.uses) + 1, rows) + prices.judging(1, rows, 0)
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
