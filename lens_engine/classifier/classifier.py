@@ -158,8 +158,7 @@ class Classifier(Record):
         None, description="Number of tokens of a rendered text above which it is cut, as in the report; null for never."
     )
     quality: Quality | None = Field(
-        None,
-        description="Quality on the test rows of the selection, or else by cross-validation: a little too high.",
+        None, description="Quality on the test rows of the selection, or else by cross-validation: a little too high."
     )
     retrieval: Retrieval | None = Field(
         None,

@@ -109,40 +109,33 @@ def _list_found(setup: Setup, findings: Findings) -> Iterator[Proposal]:
 
 def _draw_sets(setup: Setup) -> Iterator[Proposal]:
     """Random sets and, without a search, spread ones; in each wording in turn."""
-    rows, number, seed = setup.rows.proposable, setup.config.search.sets, setup.config.seed
+    rows, number, seen = setup.rows.proposable, setup.config.search.sets, set[tuple[int, ...]]()
+    drawn = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, number)
     if setup.rows.search:
-        drawn = [("random", one) for one in _draw(setup, rows, max(number // _AFTER_SEARCH, 1))]
+        named = [(f"random {at}", one) for at, one in enumerate(drawn[: max(number // _AFTER_SEARCH, 1)], start=1)]
     else:
-        random, spread = _draw(setup, rows, number - number // 2), draw_spread(setup, rows, number // 2, seed)
-        pairs = zip_longest(random, spread)
-        drawn = [(name, one) for pair in pairs for name, one in zip(("random", "spread"), pair, strict=True) if one]
-    counts, seen = dict.fromkeys(("random", "spread"), 0), set[tuple[int, ...]]()
-    for name, permutation in drawn:
-        counts[name] += 1
+        pairs = enumerate(zip_longest(drawn[: number - number // 2], _draw_spread(setup, number // 2)), start=1)
+        both = ("random", "spread")
+        named = [(f"{name} {at}", one) for at, pair in pairs for name, one in zip(both, pair, strict=True) if one]
+    for name, permutation in named:
         if permutation not in seen:
-            wording = len(seen) % len(setup.tasks)
+            wording, examples = len(seen) % len(setup.tasks), tuple(rows[index] for index in permutation)
             seen.add(permutation)
-            examples = tuple(rows[index] for index in permutation)
-            yield Proposal(_name(f"{name} {counts[name]}", wording), name, wording, rows=examples)
+            yield Proposal(_name(name, wording), name.split()[0], wording, rows=examples)
 
 
-def _draw(setup: Setup, rows: Sequence[Example], number: int) -> list[tuple[int, ...]]:
-    return draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, number)
-
-
-def draw_spread(setup: Setup, rows: Sequence[Example], number: int, seed: int) -> list[tuple[int, ...]]:
+def _draw_spread(setup: Setup, number: int) -> Iterator[tuple[int, ...]]:
     """Sets whose members are as unlike each other as a local search finds, by the words of their texts."""
+    rows = setup.rows.proposable
     texts = [one.text for one in rows]
     similarity = ExampleIndex.of(texts).similarities(texts)
     groups, quotas = setup.rows.quotas.group(setup.task.index_labels(rows))
     affinity = Affinity(np.zeros(len(rows)), np.where(np.eye(len(rows), dtype=bool), 0.0, similarity))
-    found = []
     for place in range(number):
-        rng = make_generator(seed, "spread", place)
+        rng = make_generator(setup.config.seed, "spread", place)
         members = draw_permutation(groups, quotas, rng)
         allowed = np.flatnonzero(rng.random(len(rows)) < 0.5)  # with all rows most starts end in the same few optima
-        found.append(shuffle(exchange(affinity, members, groups, allowed), rng))
-    return found
+        yield shuffle(exchange(affinity, members, groups, allowed), rng)
 
 
 def _draw_large(setup: Setup) -> Iterator[Proposal]:

@@ -133,13 +133,12 @@ def _say_expect(result: SelectionResult, expected: Accuracy) -> str:
 def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     """What may be as good; else what word counting reaches, and beside that the prompt."""
     if near := list_as_good(result):
-        cheap = near[: near.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
+        names, embedded = list(near), near.get(_EMBEDDINGS)
+        cheap = names[: names.index(_EMBEDDINGS) + 1] if _EMBEDDINGS in near else []
         told = [f"{join_names(cheap)} may be as good, without a language model"] if cheap else []
-        embedded = next((one.test for one in result.tested if one.name == "embeddings"), None)
-        is_known = bool(cheap) and result.is_tested and result.objective == "accuracy"
-        if is_known and embedded is not None and embedded.accuracy > expected.accuracy:
+        if embedded and result.is_tested and result.objective == "accuracy" and embedded.accuracy > expected.accuracy:
             told[0] += f": on the test texts embeddings had {round(embedded.accuracy * embedded.n):,} right"
-        if others := near[len(cheap) :]:
+        if others := names[len(cheap) :]:
             told.append(f"so may {join_names(others)}" if cheap else f"{join_names(others)} may be as good")
         return " ".join(map(end_sentence, told))
     other: HeadlineKind = "prompt" if result.first == "words" else "words"
@@ -149,8 +148,8 @@ def _say_instead(result: SelectionResult, expected: Accuracy) -> str:
     return end_sentence(f"{_NAMES[other]} gets {theirs} of 100 right, {_NAMES[result.first]} {own}")
 
 
-def list_as_good(result: SelectionResult) -> list[str]:
-    """What is not surely worse than the first choice: on the test texts, or else by the samples of the rows."""
+def list_as_good(result: SelectionResult) -> dict[str, Accuracy | None]:
+    """What is not surely worse than the first choice, by test texts or else samples, with its figure on test texts."""
     estimate, own = result.estimates.get(result.first), result.test_figures.get(result.first)
     chances = {} if estimate is None else {one.rival: one.chance for one in estimate.beats}
     zero_shot = [one.test for one in result.contenders if one.method == "zero_shot" and one.test is not None]
@@ -158,18 +157,18 @@ def list_as_good(result: SelectionResult) -> list[str]:
     best = None if is_own else max(zero_shot, key=lambda one: one.accuracy, default=None)
     tested: dict[str, Accuracy | None] = {"words": result.test_figures.get("words"), "zero_shot": best}
     tested |= {one.name: one.test for one in result.tested if one.name == "embeddings"}
-    found = list[str]()
-    for rival, name in {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}.items():
+    rivals = {"words": _NAMES["words"], "embeddings": _EMBEDDINGS, **_RIVALS}
+    rivals.pop("embeddings" if _is_embedded(result) else result.first, None)
+    if result.first != "prompt":  # a classifier is no choice of examples
+        del rivals["random"]
+    found = dict[str, Accuracy | None]()
+    for rival, name in rivals.items():
         other = tested.get(rival)
-        if rival == ("embeddings" if _is_embedded(result) else result.first):
-            continue
-        if rival == "random" and result.first != "prompt":  # a classifier is no choice of examples
-            continue
         if own is not None and other is not None:
             is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))
         else:
             is_near = chances.get(rival, 1.0) < _SURE
-        found += [name] * is_near
+        found |= {name: other} if is_near else {}
     return found
 
 

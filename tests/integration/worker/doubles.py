@@ -71,9 +71,7 @@ unreadable = partial(
 )
 without_room = partial(_fail, OSError, errno.ENOSPC, "No space left on device")
 without_gpu = partial(
-    _fail,
-    partial(InvalidConfig, field="device"),
-    "device 'cuda:0': torch sees no CUDA device here; use auto or cpu",
+    _fail, partial(InvalidConfig, field="device"), "device 'cuda:0': torch sees no CUDA device here; use auto or cpu"
 )
 out_of_gpu_memory = partial(_fail, RuntimeError, "CUDA out of memory. Tried to allocate 2.00 GiB")
 absent = partial(_fail, EndpointAway, "the server of the model 'x' does not answer: ConnectError, after 8 attempts")

@@ -244,11 +244,7 @@ BY_VALUES = [
     ("link,sort,label", "https://example.org/{n},sort of {one},{one}", ("https://example.org/0", "a")),
     ("Description,remark,label", "Read the text,a text {n},{one}", ("a text 0", "a")),
     ("label,text", '{one},"Number {n} said, ""It was late."""', ('Number 0 said, "It was late."', "a")),
-    (
-        "hash,sort,note",
-        f"{{n:064x}},{{one}},{'我的包裹还没有到' * 2}{{n}}号",
-        (f"{'我的包裹还没有到' * 2}0号", "a"),
-    ),
+    ("hash,sort,note", f"{{n:064x}},{{one}},{'我的包裹还没有到' * 2}{{n}}号", (f"{'我的包裹还没有到' * 2}0号", "a")),
 ]
 """A header, a row with its number and label, and what is read of the first."""
 TABLES = [(table(header, *rows), first) for header, rows, first in LOOK_ALIKES]
