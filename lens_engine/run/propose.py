@@ -110,18 +110,15 @@ def _list_found(setup: Setup, findings: Findings) -> Iterator[Proposal]:
 def _draw_sets(setup: Setup) -> Iterator[Proposal]:
     """Random sets and, without a search, spread ones; in each wording in turn."""
     rows, number, seen = setup.rows.proposable, setup.config.search.sets, set[tuple[int, ...]]()
-    drawn = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, number)
-    if setup.rows.search:
-        named = [(f"random {at}", one) for at, one in enumerate(drawn[: max(number // _AFTER_SEARCH, 1)], start=1)]
-    else:
-        pairs = enumerate(zip_longest(drawn[: number - number // 2], _draw_spread(setup, number // 2)), start=1)
-        both = ("random", "spread")
-        named = [(f"{name} {at}", one) for at, pair in pairs for name, one in zip(both, pair, strict=True) if one]
-    for name, permutation in named:
-        if permutation not in seen:
-            wording, examples = len(seen) % len(setup.tasks), tuple(rows[index] for index in permutation)
-            seen.add(permutation)
-            yield Proposal(_name(name, wording), name.split()[0], wording, rows=examples)
+    num_random = max(number // _AFTER_SEARCH, 1) if setup.rows.search else number - number // 2
+    random = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, num_random)
+    spread = () if setup.rows.search else _draw_spread(setup, number // 2)
+    for place, pair in enumerate(zip_longest(random, spread), start=1):
+        for method, permutation in zip(("random", "spread"), pair, strict=True):
+            if permutation is not None and permutation not in seen:
+                wording, examples = len(seen) % len(setup.tasks), tuple(rows[index] for index in permutation)
+                seen.add(permutation)
+                yield Proposal(_name(f"{method} {place}", wording), method, wording, rows=examples)
 
 
 def _draw_spread(setup: Setup, number: int) -> Iterator[tuple[int, ...]]:

@@ -168,7 +168,8 @@ def list_as_good(result: SelectionResult) -> dict[str, Accuracy | None]:
             is_near = own.accuracy - other.accuracy < 2 * hypot(own.error("accuracy"), other.error("accuracy"))
         else:
             is_near = chances.get(rival, 1.0) < _SURE
-        found |= {name: other} if is_near else {}
+        if is_near:
+            found[name] = other
     return found
 
 

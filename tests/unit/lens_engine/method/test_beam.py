@@ -147,17 +147,24 @@ def test_reordering_after_a_narrow_start_reaches_every_order_at_once() -> None:
     assert PARENT not in children
 
 
-@pytest.mark.parametrize(("takes_best", "children", "number"), [(True, 16, 1), (False, 330, 16)])
-def test_substitution_takes_the_best_fit_to_the_rest_or_draws_from_sixteen(
-    takes_best: bool, children: int, number: int
-) -> None:
-    neighbourhood = make_neighbourhood(takes_best=takes_best, children=children)
+def test_substitution_by_the_letter_takes_the_best_fit_to_the_rest() -> None:
+    neighbourhood = make_neighbourhood(takes_best=True, children=16)
 
     replacements = find_replacements(neighbourhood)
 
-    assert (max(map(len, replacements.values())) > 8) != takes_best
+    assert replacements
     for place, found in replacements.items():
-        assert found <= set(rank_rivals(neighbourhood, place)[:number])
+        assert found == set(rank_rivals(neighbourhood, place)[:1])
+
+
+def test_substitution_draws_from_the_sixteen_best_alone() -> None:
+    neighbourhood = make_neighbourhood(children=330)
+
+    replacements = find_replacements(neighbourhood)
+
+    for place, found in replacements.items():
+        assert found <= set(rank_rivals(neighbourhood, place)[:16])
+    assert max(map(len, replacements.values())) > 8
 
 
 @pytest.mark.parametrize("seed", range(6))
