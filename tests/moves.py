@@ -42,15 +42,11 @@ def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:
     for before, after, attempt in moves:
         if before != current:
             faults.append(f"left {before} while {current}")
-        if before is not None and not _is_allowed(Status(before), Status(after)):
+        old, new = Status(before) if before else None, Status(after)
+        if old and not can_move(old, new) and REVIVALS.get(old) != new:  # neither of the run nor of its owner
             faults.append(f"went from {before} to {after}")
         attempts += after == Status.RUNNING
         if attempt != attempts:
             faults.append(f"became {after} in attempt {attempt} after {attempts} claims")
         current = after
     return faults
-
-
-def _is_allowed(before: Status, after: Status) -> bool:
-    """A move of a run, or one that its owner asks for."""
-    return can_move(before, after) or REVIVALS.get(before) == after

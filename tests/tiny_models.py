@@ -1,10 +1,13 @@
 """Random language models of a few thousand weights. The call imports torch and transformers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from lens_engine.model.local.scorer import CausalLMScorer
 
 TinyArchitecture = Literal["gpt2", "gpt_neo", "llama", "qwen2", "qwen3", "gemma3_text", "mistral"]
@@ -91,19 +94,24 @@ def tiny_causal_lm(architecture: TinyArchitecture, *, seed: int = 0, **settings:
 
 
 def _tiny_tokenizer() -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=train_byte_level(_TINY_CORPUS, 320), eos_token="<|endoftext|>"
+    )
+
+
+def train_byte_level(corpus: Sequence[str], vocab_size: int) -> "Tokenizer":
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=320,
+        vocab_size=vocab_size,
         special_tokens=["<|endoftext|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    backend.train_from_iterator(_TINY_CORPUS, trainer)
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=backend, eos_token="<|endoftext|>"
-    )
+    backend.train_from_iterator(corpus, trainer)
+    return backend

@@ -1,7 +1,5 @@
 """InfoScore: how informative an example is as the only demonstration (Li & Qiu 2023, section 3.1, Eq. 2 and 3)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lens_engine.config import Contribution
@@ -22,9 +20,8 @@ def contributions(
     Returns:
         `contributions  # [candidates, score_examples]` float64; higher is better for every kind.
     """
-    goodness = _GOODNESS[kind]
-    with_demonstration = goodness(one_shot.astype(np.float64), gold)
-    without = goodness(zero_shot.astype(np.float64)[None], gold)
+    with_demonstration = _read_gold(kind, one_shot.astype(np.float64), gold)
+    without = _read_gold(kind, zero_shot.astype(np.float64)[None], gold)
     return with_demonstration - without
 
 
@@ -42,21 +39,9 @@ def info_scores(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.nansum(matrix, axis=1) / np.maximum((~np.isnan(matrix)).sum(axis=1), 1))
 
 
-def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:
-    return np.asarray(np.take_along_axis(values, gold[None, :, None], axis=2)[..., 0])
-
-
-def _label_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
+def _read_gold(kind: Contribution, log_probs: FloatArray, gold: IndexArray) -> FloatArray:
+    """`[candidates, score_examples]`, the probability of the gold label."""
     from scipy.special import log_softmax  # slow to import
 
-    return np.asarray(np.exp(_gold(log_softmax(log_probs, axis=2), gold)))
-
-
-def _vocabulary_goodness(log_probs: FloatArray, gold: IndexArray) -> FloatArray:
-    return np.asarray(np.exp(_gold(log_probs, gold)))
-
-
-_GOODNESS: dict[Contribution, Callable[[FloatArray, IndexArray], FloatArray]] = {
-    "label": _label_goodness,
-    "vocabulary": _vocabulary_goodness,
-}
+    read = log_softmax(log_probs, axis=2) if kind == "label" else log_probs
+    return np.asarray(np.exp(np.take_along_axis(read, gold[None, :, None], axis=2)[..., 0]))

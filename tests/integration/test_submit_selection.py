@@ -151,7 +151,8 @@ def test_file_is_read_with_the_encoding_and_delimiter_that_are_given(client: Tes
 
 def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, settings: Settings) -> None:
     """Its budget does not move the time limit of the job."""
-    selection_id = client.post("/selections", json=with_budget(max_seconds=90)).json()["id"]
+    submission = make_submission(options={**SMALL_OPTIONS, "budget": {"max_seconds": 90}})
+    selection_id = client.post("/selections", json=submission).json()["id"]
     with Redis.from_url(settings.redis_url) as redis:
         assert redis.lrange("rq:queue:lens", 0, -1) == [f"{selection_id}-1".encode()]
         job = redis.hgetall(f"rq:job:{selection_id}-1")
@@ -159,10 +160,6 @@ def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, setti
     assert job[b"timeout"] == b"86400"
     assert job[b"result_ttl"] == b"0"
     assert job[b"failure_ttl"] == b"604800"
-
-
-def with_budget(**budget: float) -> dict[str, Any]:
-    return make_submission(options={**SMALL_OPTIONS, "budget": budget})
 
 
 def test_example_of_the_documentation_is_accepted(client: TestClient) -> None:

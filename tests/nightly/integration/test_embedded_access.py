@@ -157,12 +157,9 @@ def test_service_cannot_manage_redis(stores: EmbeddedServers) -> None:
         for command in ("CONFIG GET dir", "MODULE LIST", "DEBUG SLEEP 0", "SAVE", "SHUTDOWN", "FLUSHALL", "ACL LIST"):
             with pytest.raises(NoPermissionError):
                 redis.execute_command(*command.split())
-    with pytest.raises(RedisError), Redis(unix_socket_path=make_path(stores)) as redis:
+    path = stores.redis_url.partition("@")[2].partition("?")[0]
+    with pytest.raises(RedisError), Redis(unix_socket_path=path) as redis:
         redis.ping()
-
-
-def make_path(stores: EmbeddedServers) -> str:
-    return stores.redis_url.partition("@")[2].partition("?")[0]
 
 
 @pytest.mark.usefixtures("stores")

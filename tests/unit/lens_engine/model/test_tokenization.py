@@ -7,6 +7,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from lens_engine.model.tokenization import SegmentTokenizer
+from tests.tiny_models import train_byte_level
 
 ROOT = Path(__file__).parents[4]
 CORPUS = ["the film was great", "the film was terrible", "a great day in the city", "great great terrible"]
@@ -32,16 +33,7 @@ def pieces(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
 
 
 def byte_level() -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    return tokenizer
+    return train_byte_level(CORPUS, 300)
 
 
 _COUNT_LONG_TEXTS = """
