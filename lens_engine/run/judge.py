@@ -107,7 +107,8 @@ class Judge:
         return Judging(cells, state.left, state.rungs_done)
 
     def _drop(self, state: Judging, most: int) -> tuple[int, ...]:
-        """The prompts that go on. No examples and a random set do in any case: the choice is compared with them."""
+        """The prompts that go on. No examples and a random set do in any case: the choice is compared with them. So do
+        the best for each use, and the best fixed prompt of its wording, which a result has beside nearest rows."""
         table = Table.of(self.setup, self.proposals, state.cells)
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
         first = {self.proposals[one].method: one for one in reversed(state.left)}
@@ -118,9 +119,13 @@ class Judge:
             scores = table.score(lines)
             is_open |= scores.what_is_left_to_gain(rng) > _LEAST_GAIN
             found = scores.chances(rng)
-            kept.add(lines[int(found.argmax())].prompt or 0)
-            for line, chance in zip(lines, found, strict=True):
-                chances[line.prompt or 0] = max(chances[line.prompt or 0], float(chance))
+            places = [line.prompt or 0 for line in lines]
+            asked, best = [self.proposals[one] for one in places], int(found.argmax())
+            is_fixed = [not one.form.nearest and one.wording == asked[best].wording for one in asked]
+            means = scores.means(np.ones((1, scores.num_rows)))[0] + np.multiply(2, is_fixed)  # figures are 1 at most
+            kept |= {places[best], places[int(means.argmax())]}
+            for place, chance in zip(places, found, strict=True):
+                chances[place] = max(chances[place], float(chance))
         ranked = sorted(set(state.left) - kept, key=lambda one: (-chances[one], one)) if is_open else []
         likely = [one for one in ranked if chances[one] >= _LEAST_CHANCE]
         kept |= set(likely[: max(most - len(kept), 0)])
