@@ -42,8 +42,8 @@ def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:
     for before, after, attempt in moves:
         if before != current:
             faults.append(f"left {before} while {current}")
-        old, new = Status(before) if before else None, Status(after)
-        if old and not can_move(old, new) and REVIVALS.get(old) != new:  # neither of the run nor of its owner
+        old, new = None if before is None else Status(before), Status(after)
+        if old is not None and not can_move(old, new) and REVIVALS.get(old) != new:  # nor may its owner ask for it
             faults.append(f"went from {before} to {after}")
         attempts += after == Status.RUNNING
         if attempt != attempts:

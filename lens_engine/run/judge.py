@@ -2,8 +2,8 @@
 
 Every prompt is asked for an eighth of the rows (twelve at least), those that are left for a quarter, for a half, and
 for all. After each rung a prompt goes whose chance of being the best, by the bootstrap over rows, is under 1 %, and
-some more go, so that the cost is known before. Where the best could hardly lead by a point, only it and what it is
-compared with go on.
+some more go, so that the cost is known before. Where the best could hardly lead by a point, only it and what stays in
+any case go on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -122,12 +122,12 @@ class Judge:
             places = [line.prompt or 0 for line in lines]
             asked, best = [self.proposals[one] for one in places], int(found.argmax())
             is_fixed = [not one.form.nearest and one.wording == asked[best].wording for one in asked]
-            means = scores.means(np.ones((1, scores.num_rows)))[0] + np.multiply(2, is_fixed)  # figures are 1 at most
-            kept |= {places[best], places[int(means.argmax())]}
+            ranked = zip(is_fixed, scores.means(np.ones((1, scores.num_rows)))[0], places, strict=True)
+            kept |= {places[best], max(ranked, key=lambda one: one[:2])[2]}
             for place, chance in zip(places, found, strict=True):
                 chances[place] = max(chances[place], float(chance))
-        ranked = sorted(set(state.left) - kept, key=lambda one: (-chances[one], one)) if is_open else []
-        likely = [one for one in ranked if chances[one] >= _LEAST_CHANCE]
+        others = sorted(set(state.left) - kept, key=lambda one: (-chances[one], one)) if is_open else []
+        likely = [one for one in others if chances[one] >= _LEAST_CHANCE]
         kept |= set(likely[: max(most - len(kept), 0)])
         return tuple(one for one in state.left if one in kept)
 
