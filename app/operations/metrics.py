@@ -163,7 +163,8 @@ async def check_reader(request: Request, services: ServicesDep) -> None:
     known = services.settings.metrics_key_hash
     if known is not None and _has_key(request, known):
         return
-    may_be_open = known is None and not services.settings.require_keys and _is_local(request)
+    is_local = request.client is not None and is_loopback(request.client.host)
+    may_be_open = known is None and not services.settings.require_keys and is_local
     keys: KeyLookup = request.app.state.keys
     if may_be_open and not await keys.has_keys():
         return
@@ -183,7 +184,3 @@ def show_metrics(request: Request) -> Response:
 def _has_key(request: Request, known: str) -> bool:
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(hash_key(key.strip()), known)
-
-
-def _is_local(request: Request) -> bool:
-    return request.client is not None and is_loopback(request.client.host)

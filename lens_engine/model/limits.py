@@ -140,7 +140,8 @@ def count_true_floors(scores: LabelLogProbs, gold: IndexArray) -> int:
         scores: `[..., rows, labels]` of a chat.
         gold: `[rows]`, index of each row's label.
     """
-    return int(np.take_along_axis(find_floors(scores), _spread(gold, scores.ndim), axis=-1).sum())
+    places = gold.reshape((1,) * (scores.ndim - 2) + (len(gold), 1))
+    return int(np.take_along_axis(find_floors(scores), places, axis=-1).sum())
 
 
 def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> None:
@@ -151,11 +152,6 @@ def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> No
             f"{model} does not list the right label among its most probable tokens for {floors} of {values} rows "
             f"(check: right labels): {_REMEDY}"
         )
-
-
-def _spread(gold: IndexArray, ndim: int) -> IndexArray:
-    """`[1, ..., rows, 1]`."""
-    return gold.reshape((1,) * (ndim - 2) + (len(gold), 1))
 
 
 NO_LABEL, REFUSED, UNFINISHED = -9.0, -9.25, -9.5

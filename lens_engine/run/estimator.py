@@ -18,7 +18,7 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidDataset, InvalidVerbalizer
 from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL
-from lens_engine.opening import LanguageModel, open_model
+from lens_engine.opening import open_model
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.prompt.examples import list_texts
 from lens_engine.prompt.request import Texts, combine_wordings, read_instructions, read_templates
@@ -192,6 +192,4 @@ def _refuse_missing(values: list[Any]) -> None:
             raise InvalidDataset(f"y[{index}] is {value}; give a class, or leave the row out", field="y", row=index)
 
 
-@lru_cache(maxsize=1)
-def _open_once(reference: str) -> LanguageModel:
-    return open_model(reference)
+_open_once = lru_cache(maxsize=1)(open_model)

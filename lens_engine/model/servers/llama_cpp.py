@@ -56,13 +56,14 @@ class LlamaCppServer(TokenServer):
 
     async def _complete(self, prefix: Parts, prompts: list[Parts], **options: Any) -> list[dict[str, Any]]:
         """One answer for each prompt. Prompts of one prefix go to one slot of the server, which keeps its prefix."""
+        number = int.from_bytes(hashlib.blake2b(repr(prefix).encode(), digest_size=4).digest())
         body = {
             "prompt": prompts,
             "n_predict": 1,
             "temperature": 0,
             "post_sampling_probs": False,
             "cache_prompt": True,
-            "id_slot": _number(prefix) % self.facts.slots,
+            "id_slot": number % self.facts.slots,
             **options,
         }
         tokens = sum(map(len, prompts))
@@ -123,7 +124,3 @@ def _count(found: Any) -> Mapping[str, Any]:
             "cached_tokens": sum(int((answer.get("timings") or {}).get("cache_n") or 0) for answer in answers)
         },
     }
-
-
-def _number(prefix: Parts) -> int:
-    return int.from_bytes(hashlib.blake2b(repr(prefix).encode(), digest_size=4).digest())

@@ -79,10 +79,6 @@ def find(result: SelectionResult, method: str) -> Contender | None:
     return next((one for one in result.contenders if one.method == method and one.use in (None, "prompt")), None)
 
 
-def quality_of(text: str) -> int:
-    return int(text.split("quality")[1].split()[0])
-
-
 @pytest.mark.parametrize("options", [{"seed": 1}, {"filtering": {"contribution": "vocabulary"}}])
 def test_planted_good_examples_are_found(options: dict[str, Any], select: Make) -> None:
     result = select(**options)
@@ -94,7 +90,8 @@ def test_planted_good_examples_are_found(options: dict[str, Any], select: Make) 
         assert rival is not None
         assert rival.judged is not None
         assert result.expected.accuracy > rival.judged.accuracy + 0.2
-    assert sum(quality_of(example.text) for example in result.examples) / 4 >= 75  # of random examples: 50
+    qualities = [int(example.text.split("quality")[1].split()[0]) for example in result.examples]
+    assert sum(qualities) / 4 >= 75  # of random examples: 50
 
 
 def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:

@@ -206,7 +206,7 @@ class PackedExecutor:
             depth: number of layers that each forward computes.
         """
         kept = self._find_held(work, depth)
-        alone_from = self._find_alone_from(work)
+        alone_from = self._alone_from if self._alone_from is None or len(work.prefixes) > 1 else _ONLY_ALONE_FROM
         layouts = Layouts(work, self._weights, self._kernel)
         forwards = plan(
             work.prefix_lengths,
@@ -231,11 +231,6 @@ class PackedExecutor:
         held_any = self._held.num_bytes > 0
         self._held.clear()
         return held_any
-
-    def _find_alone_from(self, work: Workload) -> int | None:
-        if self._alone_from is None or len(work.prefixes) > 1:
-            return self._alone_from
-        return _ONLY_ALONE_FROM
 
     def _find_held(self, work: Workload, depth: int) -> dict[int, KeyValues]:
         found = {index: self._held.get(prefix, depth) for index, prefix in enumerate(work.prefixes)}

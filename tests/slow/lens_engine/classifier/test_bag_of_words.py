@@ -10,14 +10,8 @@ from lens_engine.classifier.quality import RowFigures
 from lens_engine.types import FloatArray, IndexArray
 
 WORDS = ("rain", "sun", "snow")
-
-
-def write_texts(labels: Sequence[int]) -> list[str]:
-    return [f"a day of {WORDS[label]} number{row}" for row, label in enumerate(labels)]
-
-
 GOLD = np.arange(30) % 3
-TEXTS = write_texts(GOLD.tolist())
+TEXTS = [f"a day of {WORDS[label]} number{row}" for row, label in enumerate(GOLD)]
 
 
 def predict_by_words(texts: Sequence[str], gold: IndexArray, asked: Sequence[str], num_labels: int) -> FloatArray:

@@ -22,10 +22,6 @@ def draw_log_probs(rows: int = 30, labels: int = 3) -> np.ndarray:
     return scores.astype(np.float32)
 
 
-def make_gold(rows: int = 30, labels: int = 3) -> np.ndarray:
-    return np.arange(rows) % labels
-
-
 def test_argmax_predicts_the_most_probable_label_word() -> None:
     log_probs = draw_log_probs()
 
@@ -49,7 +45,7 @@ def test_share_of_an_absent_label_is_not_zero() -> None:
 @settings(max_examples=15)
 @given(bias=st.lists(st.floats(-20.0, 20.0), min_size=3, max_size=3))
 def test_prior_takes_out_any_constant_bias(bias: list[float]) -> None:
-    log_probs, gold = draw_log_probs().astype(np.float64), make_gold()
+    log_probs, gold = draw_log_probs().astype(np.float64), np.arange(30) % 3
     biased = log_probs + np.array(bias).reshape(1, 1, 3)
 
     found = [fit_head("prior", given, gold).head.class_log_probs(given) for given in (log_probs, biased)]

@@ -23,18 +23,12 @@ from lens_engine.show.exports import write_suspicious_labels
 from lens_engine.types import IndexArray
 
 
-def with_confidences(confidences: list[float]) -> np.ndarray:
-    """Class log-probabilities of two labels; label 0 is predicted, this surely."""
-    first = np.array(confidences)
-    return np.log(np.stack([first, 1.0 - first], axis=1))
-
-
 def test_calibration_error_weighs_bins_by_their_rows() -> None:
-    confidences = [0.91, 0.95, 0.99, 0.55]
-    gold = np.array([0, 0, 1, 1])
+    confidences = np.array([0.91, 0.95, 0.99, 0.55])
+    log_probs, gold = np.log(np.stack([confidences, 1 - confidences], axis=1)), np.array([0, 0, 1, 1])
 
     expected = (3 * abs(0.95 - 2 / 3) + 1 * abs(0.55 - 0)) / 4
-    assert measure_figures(RowFigures.of(with_confidences(confidences), gold)).ece == pytest.approx(expected)
+    assert measure_figures(RowFigures.of(log_probs, gold)).ece == pytest.approx(expected)
 
 
 def test_curve_counts_the_answers_above_each_threshold() -> None:

@@ -36,15 +36,11 @@ def make_queries(lengths: Sequence[int]) -> list[str]:
     return [words(length, f"q{place}") for place, length in enumerate(lengths)]
 
 
-def token_length(prefix: Prefix, query: str, _: str) -> float:
-    return -float(len(" ".join(prefix).split()) + len(query.split()))
-
-
 class ChunkRecorder(TableScorer):
     """Remembers which texts were asked together."""
 
     def __init__(self) -> None:
-        super().__init__(token_length, max_prompt_tokens=100_000)
+        super().__init__(lambda *texts: -float(len(" ".join((*texts[0], texts[1])).split())), max_prompt_tokens=100_000)
         self.chunks: list[tuple[tuple[Prefix, ...], tuple[str, ...]]] = []
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:

@@ -122,14 +122,13 @@ def test_refusals_at_connection_are_left_out_up_to_a_tenth() -> None:
         pass
 
 
-def make_problem() -> Problem:
-    examples = [Example(row, f"text {row} on {WORDS[row % 4].lower()}", WORDS[row % 4].lower()) for row in range(160)]
-    return Problem(TASK, examples[24:], examples[:24])
+EXAMPLES = [Example(row, f"text {row} on {WORDS[row % 4].lower()}", WORDS[row % 4].lower()) for row in range(160)]
 
 
 def select(double: ChatDouble, answers: AnswerKind = "probabilities", **given: Any) -> SelectionResult:
+    problem = Problem(TASK, EXAMPLES[24:], EXAMPLES[:24])
     with opening(double, answers) as scorer:
-        return select_support_examples(make_problem(), scorer, CONFIG, progress=False, **given)
+        return select_support_examples(problem, scorer, CONFIG, progress=False, **given)
 
 
 class Stop(SilentListener):
