@@ -24,8 +24,7 @@ BAGS, FEW_BAGS = 500, 50
 """Samples of an estimate: of a result, and of one that is shown before the end."""
 
 _FEW_BAGS = 200
-_ROUNDING = 1e-9
-_LEAST_ROWS_TO_END = 50
+_LEAST_ROWS_FOR_PRICES, _LEAST_ROWS_TO_END = 30, 50
 _MOST_BEHIND = 0.02
 """By how much a cheaper contender may be behind, beside the standard error: that of few rows is wide."""
 _SHARE_OF_ROWS = 0.8
@@ -114,9 +113,11 @@ class Scores:
         return int(np.lexsort((-means, np.where(is_level, self.prices, np.inf)))[0])
 
     def chances(self, rng: np.random.Generator) -> FloatArray:
-        """`[contenders]`, the share of bags in which none ranks higher."""
-        figures = self.means(draw_bags(self.num_rows, _FEW_BAGS, rng))
-        return np.asarray((figures >= figures.max(axis=1, keepdims=True) - _ROUNDING).mean(axis=0))
+        """`[contenders]`, the share of bags in which it is chosen; on few rows, in which it ranks highest."""
+        own = self if self.num_rows >= _LEAST_ROWS_FOR_PRICES else replace(self, prices=np.zeros_like(self.prices))
+        bags = draw_bags(self.num_rows, _FEW_BAGS, rng)
+        chosen = [own._cheapest(bag, means) for bag, means in zip(bags, self.means(bags), strict=True)]
+        return np.bincount(chosen, minlength=len(self.values)) / len(bags)
 
     def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
         """By how much the best contender, by hits, may lead the best by now: the mean over bags, times the share

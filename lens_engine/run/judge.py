@@ -1,9 +1,9 @@
 """Judge: the judging rows after each proposed prompt, rung by rung; what cannot win is dropped.
 
 Every prompt is asked for an eighth of the rows (twelve at least), those that are left for a quarter, for a half, and
-for all. After each rung a prompt goes whose chance of being the best, by the bootstrap over rows, is under 1 %, and
-some more go, so that the cost is known before. Where the best could hardly lead by a point, only it and what stays in
-any case go on.
+for all. After each rung a prompt goes whose chance of being chosen, by the bootstrap over rows, is under 1 % (on few
+rows: of being the best), and some more go, so that the cost is known before. Where the best could hardly lead by a
+point, only it and what stays in any case go on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
