@@ -124,8 +124,8 @@ class SearchOptions(Options):
         ge=1,
         le=10_000,
         description="Number of permutations judged before the first iteration, which keeps the best B; half of them "
-        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and, "
-        "for the use prompt, ranking by accuracy, then by the margin, instead of smoothed accuracy.",
+        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and "
+        "ranking for the use of the run alone; for prompt by accuracy, then by the margin.",
     )
     halvings: int = Field(
         0,
@@ -231,8 +231,8 @@ class SelectionConfig(Options):
 
     use: Use = Field(
         "prompt",
-        description="How production reads the prompt, which is how LENS ranks. prompt: the likeliest label word "
-        "is the answer. probabilities: label biases are added to the log-probabilities first.",
+        description="How production reads the prompt. prompt: the likeliest label word is the answer. probabilities: "
+        "label biases are added to the log-probabilities first. A result has the best prompt for each.",
     )
     objective: Objective = Field(
         "accuracy",

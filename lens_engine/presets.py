@@ -19,7 +19,7 @@ from lens_engine.options import refuse_options
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         rows=RowOptions(judging=240, test=300),
-        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=5, max_score_size=64),
+        filtering=FilteringOptions(candidates=192, keep=64, rounds=2, initial_score_size=5, max_score_size=64),
         search=SearchOptions(beam_width=4, children=4, iterations=3, first_permutations=80, halvings=4),
         classifier=ClassifierOptions(embeddings="auto"),
     ),

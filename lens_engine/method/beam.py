@@ -44,8 +44,7 @@ class SearchState:
     beam: tuple[Permutation, ...]
     scores: dict[Permutation, Score]  #: of the permutations judged on every row
     dropped: tuple[Permutation, ...] = ()  #: judged on some rows
-    others: dict[Permutation, Score] = field(default_factory=dict)
-    """For the other use, of the same permutations."""
+    by_use: dict[Permutation, tuple[Score, ...]] = field(default_factory=dict)  #: of the same, for each use
 
     @property
     def num_judged(self) -> int:
@@ -165,18 +164,18 @@ def _advance(
     state: SearchState, found: dict[Permutation, Outcome], beam_width: int, iterations_done: int
 ) -> SearchState:
     """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
-    scores, dropped, others = dict(state.scores), list(state.dropped), dict(state.others)
+    scores, dropped, by_use = dict(state.scores), list(state.dropped), dict(state.by_use)
     permutations = list(state.beam)
     for permutation, outcome in found.items():
         if isinstance(outcome, Finished):
             scores[permutation] = outcome.score
             permutations.append(permutation)
-            others[permutation] = outcome.other
+            by_use[permutation] = outcome.by_use
         else:
             dropped.append(permutation)
     permutations.sort(key=lambda permutation: rank_key(permutation, scores[permutation]))
     beam = tuple(permutations[:beam_width])
-    return SearchState(iterations_done, beam, scores, tuple(dropped), others)
+    return SearchState(iterations_done, beam, scores, tuple(dropped), by_use)
 
 
 def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permutation | None:

@@ -19,17 +19,17 @@ from lens_engine.method.beam import Neighbourhood, SearchState, run_iteration, s
 from lens_engine.method.diversity import Affinity
 from lens_engine.method.filtering import Filter, FilterState
 from lens_engine.method.judgement import EvaluationRows
-from lens_engine.method.objective import Score, make_objective, rank_key
+from lens_engine.method.objective import MeanObjective, Score, make_objective, rank_key
 from lens_engine.method.ranker import Ranker
 from lens_engine.method.setup import Findings, LensRows, Setup
 from lens_engine.randomness import make_generator
 from lens_engine.types import Permutation, Phase
 
-_FINALISTS, _OF_OTHER_USE = 4, 2
-"""Number of permutations that are judged beside other contenders: the best of the beam, and the best for the other
-use."""
+MOST_FINALISTS, _OF_EACH_USE = 6, 2
+"""Number of permutations that are judged beside other contenders, and of the best for each use among them."""
 
-MOST_FINALISTS = _FINALISTS + _OF_OTHER_USE
+_LEAST_ROWS_FOR_BOTH = 100
+"""Validation rows from which on permutations are ranked for both uses: fewer tell too little of label biases."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class LensState:
             record = {
                 "iterations_done": search.iterations_done,
                 "beam": search.beam,
-                "scores": [(one, asdict(score), asdict(search.others[one])) for one, score in search.scores.items()],
+                "scores": [
+                    (one, asdict(own), list(map(asdict, search.by_use[one]))) for one, own in search.scores.items()
+                ],
                 "dropped": search.dropped,
             }
         arrays = {"survivors": filtering.survivors, "contributions": filtering.contributions}
@@ -69,7 +71,7 @@ class LensState:
             beam=tuple(map(tuple, record["beam"])),
             scores={tuple(one): Score(**score) for one, score, _ in record["scores"]},
             dropped=tuple(map(tuple, record["dropped"])),
-            others={tuple(one): Score(**other) for one, _, other in record["scores"]},
+            by_use={tuple(one): tuple(Score(**each) for each in found) for one, _, found in record["scores"]},
         )
         return LensState(filtering, search)
 
@@ -135,9 +137,11 @@ class Lens:
 
     @staticmethod
     def _finalists(search: SearchState) -> list[Permutation]:
-        """The best of the beam, then the best permutations for the other use."""
-        best = sorted(search.others, key=lambda one: rank_key(one, search.others[one]))[:_OF_OTHER_USE]
-        return list(dict.fromkeys([*search.beam[:_FINALISTS], *best]))
+        """The best permutations for each use, that of the run first, then those of the beam."""
+        found, best = search.by_use, list[Permutation]()
+        for place in range(len(found[search.beam[0]]) if search.beam else 0):
+            best += sorted(found, key=lambda one: rank_key(one, found[one][place]))[:_OF_EACH_USE]
+        return list(dict.fromkeys([*best, *search.beam]))[:MOST_FINALISTS]
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
         rounds = self._setup.prices.filter_rounds
@@ -182,8 +186,9 @@ class Lens:
     def _ranker(self, state: LensState, meter: Meter) -> Ranker:
         setup, survivors = self._setup, state.filtering.pick_survivors(self._rows.candidates)
         rows = EvaluationRows(setup.task, self._rows.validation)
-        own, other = (make_objective(setup.config, rows, use) for use in (setup.uses[0], setup.uses[-1]))
-        return Ranker(meter, survivors, rows, own, other)
+        by_use = [make_objective(setup.config, rows, use) for use in setup.uses]
+        is_for_both = len(rows) >= _LEAST_ROWS_FOR_BOTH and not setup.config.search.starts_narrow
+        return Ranker(meter, survivors, rows, MeanObjective(by_use) if is_for_both else by_use[0], by_use)
 
     @property
     def _rows(self) -> LensRows:

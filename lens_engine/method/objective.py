@@ -1,5 +1,5 @@
-"""Objectives: what a permutation is ranked by. They follow the use of the prompt in production and the option
-`objective`, accuracy or macro-F1.
+"""Objectives: what a permutation is ranked by, for a use of the prompt in production or for both, by the option
+`objective`: accuracy or macro-F1.
 
 prompt: the likeliest label word is the answer. probabilities: label biases are added first. At eight demonstrations
 most of the spread between permutations is a bias towards some labels, which label biases take out.
@@ -98,6 +98,18 @@ class ProbabilitiesObjective:
     def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
         corrected = keep_unanswered(_normalise(_within_labels(judgement) + biases), judgement.label_log_probs)
         return Score.of(Judgement(corrected.astype(np.float32), judgement.gold), self.figure, is_smoothed=True)
+
+
+@dataclass(frozen=True)
+class MeanObjective:
+    """By the mean of figures, and that of margins."""
+
+    parts: Sequence[RankingObjective]
+
+    def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
+        found = [one.scores(judgements, is_final=is_final) for one in self.parts]
+        means = np.mean([[(one.figure, one.margin) for one in scores] for scores in found], axis=0)
+        return [Score(*pair) for pair in means.tolist()]
 
 
 def make_objective(config: SelectionConfig, rows: EvaluationRows, use: Use) -> RankingObjective:

@@ -21,7 +21,7 @@ class Finished:
     """The permutation was judged on every row that it does not show."""
 
     score: Score
-    other: Score  #: for the other use
+    by_use: tuple[Score, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Ranker:
     examples: Sequence[Example]
     rows: EvaluationRows
     objective: RankingObjective
-    other: RankingObjective  #: of the other use, by which no permutation is dropped
+    by_use: Sequence[RankingObjective] = ()  #: each of them scores what is judged on every row
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
         """The outcome of each permutation; at least `places` of them are judged on every row.
@@ -89,5 +89,5 @@ class Ranker:
         kept = self._hide_shown(permutation, whole, np.arange(len(self.rows)))
         if not len(kept.gold):
             return Dropped(num_judged)
-        found, other = (one.scores([kept], is_final=True)[0] for one in (self.objective, self.other))
-        return Finished(found, other)
+        found, *by_use = (one.scores([kept], is_final=True)[0] for one in (self.objective, *self.by_use))
+        return Finished(found, tuple(by_use))

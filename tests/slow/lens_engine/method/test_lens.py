@@ -3,15 +3,17 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from lens_engine.metering.prices import Cost
+from lens_engine.method.beam import SearchState
 from lens_engine.method.judgement import EvaluationRows, judge
 from lens_engine.method.lens import Lens, LensState
-from lens_engine.method.objective import PromptObjective
+from lens_engine.method.objective import PromptObjective, Score
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import PreparedRun, prepare_run
 
@@ -70,3 +72,26 @@ def test_findings_are_label_balanced_search_rows_and_no_example_helps_itself(is_
         shown = [rows.candidates[place] for place in last.to_candidates(one)]
         kept = EvaluationRows(task, tuple(row for row in rows.validation if row not in shown))
         assert [score] == judged.scores(judge(prepared.meter, [task.render_prefix(shown)], kept), is_final=True)
+
+
+def test_finalists_are_the_best_for_each_use_and_of_the_beam(prepare: Any) -> None:
+    lens, figures = Lens(prepare().setup), [(0.9, 0.1), (0.8, 0.2), (0.1, 0.9), (0.2, 0.8), (0.7, 0.7), (0.6, 0.7)]
+    *_, last = lens.steps(lens.start(), prepare().meter)
+    by_use = {(one, 7): (Score(first, 0.0), Score(second, 0.0)) for one, (first, second) in enumerate(figures)}
+    search = SearchState(
+        0, ((4, 7), (5, 7), (0, 7), (2, 7)), {one: each[0] for one, each in by_use.items()}, (), by_use
+    )
+
+    found = lens.findings(replace(last, search=search)).finalists
+
+    assert found == tuple(last.to_candidates((one, 7)) for one in range(6))
+
+
+def test_many_rows_rank_for_both_uses(prepare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(first_permutations=8)
+    for least, uses in ((len(prepared.setup.lens_rows.validation), (0, 1)), (1_000, (0,))):
+        monkeypatch.setattr("lens_engine.method.lens._LEAST_ROWS_FOR_BOTH", least)
+        *_, last = Lens(prepared.setup).steps(Lens(prepared.setup).start(), prepared.meter)
+        assert last.search is not None
+        for one, score in last.search.scores.items():
+            assert score.figure == pytest.approx(np.mean([last.search.by_use[one][use].figure for use in uses]))

@@ -48,7 +48,7 @@ class Judge:
         if correct < least:
             return Dropped(self.rows)
         score = Score(correct / self.rows, 0.0)
-        return Finished(score, score)
+        return Finished(score, (score,))
 
 
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:

@@ -60,11 +60,11 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: Prepar
         (1, 2): Score(0.1 + 0.2, -1e-17),
         (0, 2): Score(0.0, -800.125),
     }
-    others = {one: Score(place / 9, place / 3) for place, one in enumerate(scores)}
+    by_use = {one: (Score(place / 9, place / 3), Score(0.1, 0.2)) for place, one in enumerate(scores)}
     filtering = FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, np.nan], [1e-300, -0.0], [0.2, 0.7]]))
     candidates: list[Candidate] = Classifying(prepared.setup, prepared.meter).bag_of_words()
     state = RunState(
-        LensState(filtering, SearchState(3, ((1, 2), (2, 1)), scores, ((2, 0),), others)),
+        LensState(filtering, SearchState(3, ((1, 2), (2, 1)), scores, ((2, 0),), by_use)),
         Judging({0: np.float32([[-0.1, -1e-30]]), 12: np.float32([[-1 / 3, -5]] * 2)}, (0, 12), 2),
         tuple(candidates),
         {12: np.float32([[-0.25, -2.0]])},
