@@ -40,7 +40,7 @@ class ChunkRecorder(TableScorer):
     """Remembers which texts were asked together."""
 
     def __init__(self) -> None:
-        super().__init__(lambda *texts: -float(len(" ".join((*texts[0], texts[1])).split())), max_prompt_tokens=100_000)
+        super().__init__(lambda prefix, query, _: -len(" ".join((*prefix, query)).split()), max_prompt_tokens=100_000)
         self.chunks: list[tuple[tuple[Prefix, ...], tuple[str, ...]]] = []
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:

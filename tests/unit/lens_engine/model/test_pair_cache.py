@@ -164,7 +164,7 @@ def another_table(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda path: path.write_bytes(b"none" * 1000), lambda path: os.truncate(path, 100), another_table]
+    "damage", [lambda it: it.write_bytes(b"no database" * 1000), lambda it: os.truncate(it, 100), another_table]
 )
 def test_file_that_is_no_cache_costs_one_warning_and_is_made_anew_in_the_next_run(
     damage: Callable[[Path], None], make_cache: Make, path: Path, caplog: pytest.LogCaptureFixture
