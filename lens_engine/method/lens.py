@@ -19,7 +19,7 @@ from lens_engine.method.beam import Neighbourhood, SearchState, run_iteration, s
 from lens_engine.method.diversity import Affinity
 from lens_engine.method.filtering import Filter, FilterState
 from lens_engine.method.judgement import EvaluationRows
-from lens_engine.method.objective import MeanObjective, Score, make_objective, rank_key
+from lens_engine.method.objective import Score, make_objective, rank_key
 from lens_engine.method.ranker import Ranker
 from lens_engine.method.setup import Findings, LensRows, Setup
 from lens_engine.randomness import make_generator
@@ -186,9 +186,9 @@ class Lens:
     def _ranker(self, state: LensState, meter: Meter) -> Ranker:
         setup, survivors = self._setup, state.filtering.pick_survivors(self._rows.candidates)
         rows = EvaluationRows(setup.task, self._rows.validation)
-        by_use = [make_objective(setup.config, rows, use) for use in setup.uses]
+        objectives = [make_objective(setup.config, rows, use) for use in setup.uses]
         is_for_both = len(rows) >= _LEAST_ROWS_FOR_BOTH and not setup.config.search.starts_narrow
-        return Ranker(meter, survivors, rows, MeanObjective(by_use) if is_for_both else by_use[0], by_use)
+        return Ranker(meter, survivors, rows, objectives, len(objectives) if is_for_both else 1)
 
     @property
     def _rows(self) -> LensRows:

@@ -38,6 +38,11 @@ class Score:
             figure = measure_macro_f1(judgement.predictions, gold)
         return cls(float(figure), float(measure_margins(scores, gold).mean()))
 
+    @classmethod
+    def mean(cls, scores: Sequence["Score"]) -> "Score":
+        """The mean of figures, and that of margins."""
+        return cls(*np.mean([(one.figure, one.margin) for one in scores], axis=0).tolist())
+
 
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
     """Sort key, best first: accuracy or macro-F1, the margin, then the permutation's indices."""
@@ -98,18 +103,6 @@ class ProbabilitiesObjective:
     def _score(self, judgement: Judgement, biases: FloatArray) -> Score:
         corrected = keep_unanswered(_normalise(_within_labels(judgement) + biases), judgement.label_log_probs)
         return Score.of(Judgement(corrected.astype(np.float32), judgement.gold), self.figure, is_smoothed=True)
-
-
-@dataclass(frozen=True)
-class MeanObjective:
-    """By the mean of figures, and that of margins."""
-
-    parts: Sequence[RankingObjective]
-
-    def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
-        found = [one.scores(judgements, is_final=is_final) for one in self.parts]
-        means = np.mean([[(one.figure, one.margin) for one in scores] for scores in found], axis=0)
-        return [Score(*pair) for pair in means.tolist()]
 
 
 def make_objective(config: SelectionConfig, rows: EvaluationRows, use: Use) -> RankingObjective:

@@ -41,8 +41,8 @@ class Ranker:
     meter: Meter
     examples: Sequence[Example]
     rows: EvaluationRows
-    objective: RankingObjective
-    by_use: Sequence[RankingObjective] = ()  #: each of them scores what is judged on every row
+    objectives: Sequence[RankingObjective]  #: for each use
+    num_ranking: int = 1  #: the first so many of them rank, by the mean of their scores
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
         """The outcome of each permutation; at least `places` of them are judged on every row.
@@ -75,8 +75,9 @@ class Ranker:
         order = self.rows.spread_order
         judged = [self._hide_shown(permutations[one], seen[one], order[: len(seen[one].gold)]) for one in left]
         known = [place for place, one in enumerate(judged) if len(one.gold)]
-        scores = self.objective.scores([judged[place] for place in known], is_final=False)
-        pairs = [(left[place], score) for place, score in zip(known, scores, strict=True)]
+        ranking, kept = self.objectives[: self.num_ranking], [judged[place] for place in known]
+        scores = zip(*(one.scores(kept, is_final=False) for one in ranking), strict=True)
+        pairs = [(left[place], Score.mean(each)) for place, each in zip(known, scores, strict=True)]
         ranked = [one for one, _ in sorted(pairs, key=lambda pair: rank_key(permutations[pair[0]], pair[1]))]
         unknown = [one for one in left if one not in ranked]  # they show every row so far
         return sorted([*ranked, *unknown][:number])
@@ -89,5 +90,5 @@ class Ranker:
         kept = self._hide_shown(permutation, whole, np.arange(len(self.rows)))
         if not len(kept.gold):
             return Dropped(num_judged)
-        found, *by_use = (one.scores([kept], is_final=True)[0] for one in (self.objective, *self.by_use))
-        return Finished(found, tuple(by_use))
+        by_use = tuple(one.scores([kept], is_final=True)[0] for one in self.objectives)
+        return Finished(Score.mean(by_use[: self.num_ranking]), by_use)

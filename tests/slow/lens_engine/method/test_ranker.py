@@ -12,7 +12,7 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
-PAPER, USES = PromptObjective(is_smoothed=False), (PromptObjective(), PromptObjective("macro_f1"))
+OBJECTIVES = (PromptObjective(is_smoothed=False), PromptObjective("macro_f1"))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRo
 
 def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER, USES)
+    ranker = Ranker(make_meter(scorer), candidates, rows, OBJECTIVES)
 
     outcomes = ranker.judge(permutations, 2, 3)
 
@@ -59,13 +59,13 @@ def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: l
     } == charged
     for one in left:
         assert finished[one].score == Score.of(whole[one])
-        assert list(finished[one].by_use) == [use.scores([whole[one]], is_final=True)[0] for use in USES]
+        assert list(finished[one].by_use) == [use.scores([whole[one]], is_final=True)[0] for use in OBJECTIVES]
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
 def test_halving_of_nothing_costs_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     scorer = TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER, USES)
+    ranker = Ranker(make_meter(scorer), candidates, rows, OBJECTIVES)
 
     assert (ranker.judge([], 2, 3), scorer.num_pairs) == ([], 0)
 
@@ -73,7 +73,7 @@ def test_halving_of_nothing_costs_nothing(rows: EvaluationRows, candidates: list
 def test_without_halvings_every_row_judges(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(5), TableScorer()
 
-    outcomes = Ranker(make_meter(scorer), candidates, rows, PAPER, USES).judge(permutations)
+    outcomes = Ranker(make_meter(scorer), candidates, rows, OBJECTIVES).judge(permutations)
 
     whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows)
     assert scorer.num_pairs == 5 * 16
@@ -88,7 +88,7 @@ def test_permutation_is_ranked_on_rows_it_does_not_show(halvings: int, rows: Eva
     first, second, *others = rows.spread_order.tolist()
     permutations = [(first, second), tuple(others[:2]), tuple(range(16))]
 
-    outcomes = Ranker(make_meter(), rows.examples, rows, PAPER, USES).judge(permutations, halvings, 3)
+    outcomes = Ranker(make_meter(), rows.examples, rows, OBJECTIVES).judge(permutations, halvings, 3)
 
     whole = judge(make_meter(), rows.task.render_permutations(rows.examples, permutations), rows)
     for permutation, judgement, outcome in zip(permutations[:2], whole, outcomes, strict=False):
@@ -102,7 +102,7 @@ def test_permutation_that_shows_the_rows_of_a_rung_comes_last(rows: EvaluationRo
     shown = tuple(rows.spread_order[:4].tolist())
     others = [tuple(rows.spread_order[place : place + 4].tolist()) for place in (4, 8, 12)]
 
-    outcomes = Ranker(make_meter(), rows.examples, rows, PAPER, USES).judge([shown, *others], 2, 1)
+    outcomes = Ranker(make_meter(), rows.examples, rows, OBJECTIVES).judge([shown, *others], 2, 1)
 
     assert outcomes[0] == Dropped(4)
     assert sum(isinstance(outcome, Finished) for outcome in outcomes) == 1
