@@ -113,11 +113,13 @@ class Scores:
         return int(np.lexsort((-means, np.where(is_level, self.prices, np.inf)))[0])
 
     def chances(self, rng: np.random.Generator) -> FloatArray:
-        """`[contenders]`, the share of bags in which it is chosen; on few rows, in which it ranks highest."""
-        own = self if self.num_rows >= _LEAST_ROWS_FOR_PRICES else replace(self, prices=np.zeros_like(self.prices))
+        """`[2, contenders]`, the shares of bags in which each is best, and is chosen (on few rows: is best)."""
         bags = draw_bags(self.num_rows, _FEW_BAGS, rng)
-        chosen = [own._cheapest(bag, means) for bag, means in zip(bags, self.means(bags), strict=True)]
-        return np.bincount(chosen, minlength=len(self.values)) / len(bags)
+        means = self.means(bags)
+        best = chosen = means.argmax(axis=1).tolist()
+        if self.num_rows >= _LEAST_ROWS_FOR_PRICES:
+            chosen = [self._cheapest(*pair) for pair in zip(bags, means, strict=True)]
+        return np.array([np.bincount(one, minlength=len(self.values)) for one in (best, chosen)]) / len(bags)
 
     def what_is_left_to_gain(self, rng: np.random.Generator) -> float:
         """By how much the best contender, by hits, may lead the best by now: the mean over bags, times the share

@@ -1,9 +1,9 @@
 """Judge: the judging rows after each proposed prompt, rung by rung; what cannot win is dropped.
 
 Every prompt is asked for an eighth of the rows (twelve at least), those that are left for a quarter, for a half, and
-for all. After each rung a prompt goes whose chance of being chosen, by the bootstrap over rows, is under 1 % (on few
-rows: of being the best), and some more go, so that the cost is known before. Where the best could hardly lead by a
-point, only it and what stays in any case go on.
+for all. After each rung a prompt goes whose chance of being chosen, by the bootstrap over rows, is under 1 %, and some
+more go, so that the cost is known before; the best stays, whatever it costs. Where it could hardly lead by a point,
+only it and what stays in any case go on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -118,13 +118,13 @@ class Judge:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
             scores = table.score(lines)
             is_open |= scores.what_is_left_to_gain(rng) > _LEAST_GAIN
-            found = scores.chances(rng)
+            best_shares, chosen_shares = scores.chances(rng)
             places = [line.prompt or 0 for line in lines]
-            asked, best = [self.proposals[one] for one in places], int(found.argmax())
+            asked, best = [self.proposals[one] for one in places], int(best_shares.argmax())
             is_fixed = [not one.form.nearest and one.wording == asked[best].wording for one in asked]
             ranked = zip(is_fixed, scores.means(np.ones((1, scores.num_rows)))[0], places, strict=True)
             kept |= {places[best], max(ranked, key=lambda one: one[:2])[2]}
-            for place, chance in zip(places, found, strict=True):
+            for place, chance in zip(places, chosen_shares, strict=True):
                 chances[place] = max(chances[place], float(chance))
         others = sorted(set(state.left) - kept, key=lambda one: (-chances[one], one)) if is_open else []
         likely = [one for one in others if chances[one] >= _LEAST_CHANCE]

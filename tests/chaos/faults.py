@@ -11,6 +11,8 @@ from functools import partial
 import psutil
 from redis.exceptions import RedisError
 
+from lens_cli.service.embedded.postgres import PostgresServer
+from lens_cli.service.embedded.servers import RedisServer
 from tests.chaos.service import Member
 from tests.chaos.stores import Stores
 
@@ -68,13 +70,6 @@ def _flush_redis(stores: Stores) -> None:
         redis.flushall()
 
 
-def _restart_redis(stores: Stores) -> Mend:
-    server = stores.redis
-    os.kill(server.child.pid, signal.SIGKILL)
-    server.child.wait(10)
-    return server.start
-
-
 def _freeze_redis(stores: Stores) -> Mend:
     return _suspend([psutil.Process(stores.redis.child.pid)])
 
@@ -118,10 +113,10 @@ def _freeze_session(stores: Stores) -> Mend:
     return _suspend([_session_of(stores)])
 
 
-def _restart_postgres(stores: Stores) -> Mend:
-    """An immediate shutdown: no checkpoint, no farewell."""
-    server = stores.postgres
-    os.kill(server.child.pid, signal.SIGQUIT)
+def _restart(place: str, number: signal.Signals, stores: Stores) -> Mend:
+    """Of Redis or Postgres; with SIGQUIT Postgres shuts down immediately: no checkpoint, no farewell."""
+    server: PostgresServer | RedisServer = getattr(stores, place)
+    os.kill(server.child.pid, number)
     server.child.wait(20)
     return server.start
 
@@ -193,13 +188,13 @@ FAULTS: Mapping[str, Fault] = {
     # The stores, for all processes or for one session. A store has one of these at a time.
     "cut-redis": Fault(2, "redis", _cut_redis),
     "flush-redis": Fault(1, "redis", _flush_redis),
-    "restart-redis": Fault(1, "redis", _restart_redis),
+    "restart-redis": Fault(1, "redis", partial(_restart, "redis", signal.SIGKILL)),
     "freeze-redis": Fault(1, "redis", _freeze_redis),
     "refuse-writes-redis": Fault(2, "redis", _refuse_writes),
     "cut-postgres": Fault(2, "postgres", _cut_postgres),
     "refuse-postgres": Fault(1, "postgres", _refuse_sessions),
     "crash-session": Fault(1, "postgres", _crash_session),
     "freeze-session": Fault(2, "postgres", _freeze_session),
-    "restart-postgres": Fault(1, "postgres", _restart_postgres),
+    "restart-postgres": Fault(1, "postgres", partial(_restart, "postgres", signal.SIGQUIT)),
     "freeze-postgres": Fault(1, "postgres", _freeze_postgres),
 }

@@ -112,7 +112,7 @@ def test_rows_that_are_not_drawn_do_not_choose() -> None:
     assert make_scores([first, second]).choose(1 - weights) == 1
 
 
-def test_chance_of_each_is_the_share_of_bags_in_which_it_is_chosen() -> None:
+def test_chances_are_the_shares_of_bags_in_which_each_is_best_and_is_chosen() -> None:
     rng = np.random.default_rng(0)
     same, other = rng.random(50) < 0.8, rng.random(50) < 0.7
     prices = (None, (2, 1))
@@ -120,11 +120,11 @@ def test_chance_of_each_is_the_share_of_bags_in_which_it_is_chosen() -> None:
     level, dearer = (make_scores([same, other], price).chances(np.random.default_rng(3)) for price in prices)
     few, few_dearer = (make_scores([same[:29], other[:29]], p).chances(np.random.default_rng(3)) for p in prices)
 
-    assert level.sum() == 1.0
-    assert 0.5 < dearer[0] < level[0] < 1.0
-    assert few.tolist() == few_dearer.tolist()
-    assert make_scores([same]).chances(rng).tolist() == [1.0]
-    assert make_scores([[1.0] * 9, [0.0] * 9, [NAN] * 9]).chances(rng).tolist() == [1.0, 0.0, 0.0]
+    assert level.sum(axis=1).tolist() == [1.0, 1.0]
+    assert 0.5 < dearer[1, 0] < dearer[0, 0] == level[0, 0] < 1.0
+    assert few[0].tolist() == few[1].tolist() == few_dearer[1].tolist()
+    assert make_scores([same]).chances(rng).tolist() == [[1.0]] * 2
+    assert make_scores([[1.0] * 9, [0.0] * 9, [NAN] * 9]).chances(rng).tolist() == [[1.0, 0.0, 0.0]] * 2
 
 
 def test_rivals_are_beaten_in_the_share_of_the_bags_and_ties_count_half() -> None:

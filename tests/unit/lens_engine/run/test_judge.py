@@ -17,7 +17,7 @@ from lens_engine.method.judgement import Judgement
 from lens_engine.method.objective import find_label_biases
 from lens_engine.method.setup import Findings
 from lens_engine.rows.problem import Problem
-from lens_engine.run.choose import NO_ANSWER
+from lens_engine.run.choose import NO_ANSWER, Scores
 from lens_engine.run.judge import Judge, Judging, ask_prompts, plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.run.propose import Proposal, propose
@@ -148,6 +148,19 @@ def test_best_fixed_prompt_stays_where_nearest_rows_are_better(prepare: Any) -> 
     _, saved = finish(prepared)
 
     assert "spread 5" in [proposals[one].name for one in saved[-1].left]
+
+
+def test_best_prompt_stays_where_cheaper_ones_are_chosen(prepare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def chances(scores: Scores, _: object) -> Any:
+        first, last = np.eye(len(scores.values))[[0, -1]]
+        return np.array([last, first])
+
+    monkeypatch.setattr(Scores, "chances", chances)
+
+    judge, saved = finish(prepare(240, forms=FORMS))
+
+    assert judge.proposals[-1].form.nearest
+    assert saved[-1].left[-1] == len(judge.proposals) - 1
 
 
 @pytest.mark.parametrize("count", [40, 240])
