@@ -36,10 +36,6 @@ class Admission:
         self._admitted = Counter[str]()
 
     @property
-    def num_admitted(self) -> int:
-        return self._admitted.total()
-
-    @property
     def num_waiting(self) -> int:
         """Number of large ones that wait for their place."""
         return self._num_large - self._large_place.locked()
@@ -51,7 +47,7 @@ class Admission:
         Raises Unavailable if as many as allowed are admitted already, of all owners or of this one.
         """
         most = self._most if owner_id == self._sole_owner else -(-self._most // 2)
-        if self.num_admitted >= self._most or self._admitted[owner_id] >= most:
+        if self._admitted.total() >= self._most or self._admitted[owner_id] >= most:
             raise Unavailable(
                 "too many submissions arrive at once, and nothing of this one was read; repeat the request later",
                 code="busy",

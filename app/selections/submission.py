@@ -67,11 +67,6 @@ def hold_key(session: Session, request: RequestKey) -> dict[str, Any] | None:
     return find_answer(session, request)
 
 
-def keep_answer(session: Session, request: RequestKey, answer: dict[str, Any]) -> None:
-    """Store the answer to a request under its key."""
-    session.execute(insert(IdempotencyKey).values(**asdict(request), job_id=answer["id"], answer=answer))
-
-
 _MOST_SPEC_BYTES = 64 * 1024
 
 
@@ -168,7 +163,7 @@ def _store(services: Services, owner_id: str, new: NewSelection, request: Reques
         job = _insert(session, services.settings, owner_id, new)
         answer = present(job).model_dump(mode="json")
         if request is not None:
-            keep_answer(session, request, answer)
+            session.execute(insert(IdempotencyKey).values(**asdict(request), job_id=answer["id"], answer=answer))
         return Accepted(answer, JobId(job.id, 1, job.model))
 
 

@@ -167,7 +167,8 @@ def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -
 
 
 def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> heads.PriorHead:
-    biases = heads.prior_biases(label_log_probs, heads.log_label_shares(gold, label_log_probs.shape[2]))
+    log_shares = heads.log_label_shares(gold, label_log_probs.shape[2])
+    biases = np.asarray(log_shares - label_log_probs.astype(np.float64).mean(axis=1))  # [prompts, labels]
     corrected = heads.mean_within_labels(label_log_probs + biases[:, None, :])
     return heads.PriorHead(biases=heads.as_rows(biases), temperature=_fit_temperature(corrected, gold))
 

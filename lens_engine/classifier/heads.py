@@ -154,11 +154,6 @@ def pool_log_probs(by_states: FloatArray, by_words: FloatArray, words_weight: fl
     return normalise((1.0 - words_weight) * by_states + words_weight * by_words)
 
 
-def prior_biases(label_log_probs: LabelLogProbs | FloatArray, log_shares: FloatArray) -> FloatArray:
-    """`b_l = log share_l - mean log p_l`: `[prompts, rows, labels]` and `[labels]` -> `[prompts, labels]`."""
-    return np.asarray(log_shares - label_log_probs.astype(np.float64).mean(axis=1))
-
-
 def log_label_shares(gold: IndexArray, num_labels: int) -> FloatArray:
     """`[labels]`, log of each label's share of the rows; half a row is added to each label."""
     counts = np.bincount(gold, minlength=num_labels) + 0.5

@@ -201,4 +201,5 @@ def _refuse_type(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
         return "marks parts of the text, as for entities, and is no label of the whole text; give each row one"
     kind = next((kind for known, kind in _KINDS if isinstance(value, known)), "of another type")
-    return f"is {kind}, not a string; put it in quotes"
+    mend = "give each row a text and a label of its own" if isinstance(value, dict | list) else "put it in quotes"
+    return f"is {kind}, not a string; {mend}"

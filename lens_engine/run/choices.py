@@ -177,11 +177,6 @@ class Found:
         return self.choices.table.setup
 
     @property
-    def is_empty_handed(self) -> bool:
-        """Whether nothing speaks for the prompt: no row was judged, and nothing was searched."""
-        return not self.findings.finalists and not any(one.prompt is not None for one in self.choices.table.lines)
-
-    @property
     def first(self) -> HeadlineKind:
         line = self.choices.first
         if line is None or line.prompt is not None:

@@ -73,7 +73,7 @@ class Classifying:
         rows = self._pick_rows(demonstrations)
         if not can_fit_states(len(rows), num_labels):
             return []
-        layers = pick_layers(self.meter.scorer.num_layers)
+        layers = tuple(sorted({max(round(share * self.meter.scorer.num_layers), 1) for share in _LAYER_SHARES}))
         found = self.meter.states(prefix, rows.queries, layers)
         fitted = fit_states_head(found, layers, rows.gold, num_labels)
         head, prompts = fitted.head, (demonstrations,)
@@ -175,8 +175,3 @@ class Classifying:
                 held_out, task.index_labels(examples), [example.row for example in examples], task.labels
             ),
         )
-
-
-def pick_layers(num_layers: int) -> tuple[int, ...]:
-    """Numbers of the decoder layers whose states are candidates, ascending."""
-    return tuple(sorted({max(round(share * num_layers), 1) for share in _LAYER_SHARES}))

@@ -37,7 +37,7 @@ def list_warnings(
             "labelled rows, so that figures on the test rows may be too high"
         )
     warnings += filter(None, [prepared.foreign_texts])
-    if found.is_empty_handed:
+    if not found.findings.finalists and all(one.prompt is None for one in found.choices.table.lines):
         warnings.append("the budget ended before any row was judged: the examples of the prompt are random")
     else:
         warnings += found.findings.warnings

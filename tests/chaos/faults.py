@@ -47,10 +47,6 @@ def _kill_horse(member: Member) -> None:
         _horse_of(member).kill()
 
 
-def _freeze_horse(member: Member) -> Mend:
-    return _suspend([_horse_of(member)])
-
-
 def _fill_disk(member: Member) -> Mend:
     """Files of the process cannot grow, as on a full disk, though the error is another: EFBIG for ENOSPC."""
     process = _process_of(member)
@@ -68,10 +64,6 @@ def _cut_redis(stores: Stores) -> None:
 def _flush_redis(stores: Stores) -> None:
     with stores.connect_redis() as redis:
         redis.flushall()
-
-
-def _freeze_redis(stores: Stores) -> Mend:
-    return _suspend([psutil.Process(stores.redis.child.pid)])
 
 
 def _refuse_writes(stores: Stores) -> Mend:
@@ -180,7 +172,7 @@ FAULTS: Mapping[str, Fault] = {
     "kill-horse": Fault(3, "worker", _kill_horse),
     "kill-api": Fault(2, "api", _kill),
     "freeze-worker": Fault(2, "worker", _freeze),
-    "freeze-horse": Fault(2, "worker", _freeze_horse),
+    "freeze-horse": Fault(2, "worker", lambda member: _suspend([_horse_of(member)])),
     "freeze-api": Fault(1, "api", _freeze),
     "terminate-worker": Fault(2, "worker", _terminate),
     "terminate-api": Fault(1, "api", _terminate),
@@ -189,7 +181,7 @@ FAULTS: Mapping[str, Fault] = {
     "cut-redis": Fault(2, "redis", _cut_redis),
     "flush-redis": Fault(1, "redis", _flush_redis),
     "restart-redis": Fault(1, "redis", partial(_restart, "redis", signal.SIGKILL)),
-    "freeze-redis": Fault(1, "redis", _freeze_redis),
+    "freeze-redis": Fault(1, "redis", lambda stores: _suspend([psutil.Process(stores.redis.child.pid)])),
     "refuse-writes-redis": Fault(2, "redis", _refuse_writes),
     "cut-postgres": Fault(2, "postgres", _cut_postgres),
     "refuse-postgres": Fault(1, "postgres", _refuse_sessions),

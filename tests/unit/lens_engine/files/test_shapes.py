@@ -196,6 +196,7 @@ def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
         (b'{"text": "a", "label": ["x", "y"]}', "label", "has several labels; Lens gives a text one label"),
         (b'{"text": "a", "label": [[1, 2, "x"]]}', "label", "marks parts of the text, as for entities"),
         (b'{"text": true, "label": "x"}', "text", "is true or false, not a string; put it in quotes"),
+        (b'{"text": {"0": "a"}, "label": {"0": "x"}}', "text", "is an object, not a string; give each row a text"),
         (b'{"text": "a", "label": [{"name": "x", "start": 1, "end": 2}]}', "label", "marks parts of the text"),
         (b'{"text": "a", "label": {"x": 1}}', "label", "is an object"),
         (b'{"text": "a", "label": %b}' % (b"9" * 201), "label", "200 characters"),
