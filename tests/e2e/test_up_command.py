@@ -67,7 +67,7 @@ def check_stop(up: subprocess.Popen[str], children: list[psutil.Process]) -> Non
 def test_up_starts_a_worker_and_what_answers_again_and_ends_with_a_store(up: subprocess.Popen[str]) -> None:
     url = wait_for_address(up)
     redis, worker = find_child(up, "redis-server"), find_child(up, "-m worker")
-    until(lambda: is_worker_up(url), "the worker has registered", seconds=90)
+    until(lambda: httpx.get(f"{url}/readyz").json()["checks"]["workers"] == "ok", "a worker is up", seconds=90)
     answers = int(find_child(up, "lens_cli serve").environ()["LENS_ANSWERS_ADDRESSES"].rpartition(":")[2])
     until(lambda: status_at(answers, "/healthz") == 200, "the process that answers at once is up", seconds=90)
     time.sleep(3)  # `lens up` looks twice a second, and ends where a process ends before it saw it up
@@ -132,7 +132,3 @@ def find_child(up: subprocess.Popen[str], words: str) -> psutil.Process:
 def wait_for_line(up: subprocess.Popen[str], beginning: str) -> str:
     assert up.stdout is not None
     return next(line for line in up.stdout if line.startswith(beginning))
-
-
-def is_worker_up(url: str) -> bool:
-    return bool(httpx.get(f"{url}/readyz").json()["checks"]["workers"] == "ok")

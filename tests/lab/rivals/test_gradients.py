@@ -25,15 +25,14 @@ def test_craig_covers_the_rows_of_each_group_by_rows_of_it(make_evidence: MakeEv
         while len(members) < quota:
             others = [row for row in rows if row not in members]
             # Two rows that are nearest to each other cover alike, and the lower one is to be taken.
-            costs = {row: round(cost_of_cover(vectors, rows, [*members, row]), 9) for row in others}
+            costs = dict[int, float]()
+            for row in others:
+                lengths = (min(math.dist(vectors[one], vectors[at]) for at in (*members, row)) for one in rows)
+                costs[row] = round(sum(lengths), 9)
             members.append(min(others, key=lambda row: costs[row]))
         expected += members
 
     assert craig(evidence, (3, 4)) == expected
-
-
-def cost_of_cover(dense: NDArray[np.float64], rows: Sequence[int], members: Sequence[int]) -> float:
-    return sum(min(math.dist(dense[row], dense[member]) for member in members) for row in rows)
 
 
 def pursue_written_out(dense: NDArray[np.float64], count: int, ridge: float) -> list[int]:

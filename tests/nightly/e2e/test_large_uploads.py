@@ -79,12 +79,8 @@ def wait_for_reader(api: Process, lens: Stack, answer: Future[httpx.Response]) -
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%datasets%'"
     until(lambda: answer.done() or lens.scalar(waiting) == 1, "the upload waits for the lock")
     assert not answer.done(), answer.result().text
-    (reader,) = readers_of(api)
+    (reader,) = [one for one in psutil.Process(api.pid).children() if "spawn_main" in " ".join(one.cmdline())]
     return reader
-
-
-def readers_of(api: Process) -> list[psutil.Process]:
-    return [child for child in psutil.Process(api.pid).children() if "spawn_main" in " ".join(child.cmdline())]
 
 
 @contextmanager

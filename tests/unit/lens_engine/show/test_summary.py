@@ -94,11 +94,7 @@ def command(result: SelectionResult) -> tuple[str, str]:
     return file.getvalue(), ""
 
 
-def summary(result: SelectionResult) -> tuple[str, str]:
-    return result.summary(), ""
-
-
-@pytest.mark.parametrize("write", [fragment, html_report, command, summary])
+@pytest.mark.parametrize("write", [fragment, html_report, command, lambda result: (result.summary(), "")])
 def test_result_is_told_in_plain_words(write: Callable[[SelectionResult], tuple[str, str]]) -> None:
     facts = make_result().provenance.model_copy(update={"config": PRESETS["quick"].model_dump(mode="json")})
     result = make_reported(provenance=facts)

@@ -190,10 +190,7 @@ def test_two_other_answers_are_no_exchanged_model(monkeypatch: pytest.MonkeyPatc
     [({}, 24), ({"max_tokens": 5}, 5), ({"max_completion_tokens": 900}, 900), ({"max_tokens": None}, 32_768)],
 )
 def test_bill_has_the_longest_answers(tmp_path: Path, extra: dict[str, Any], most: int) -> None:
-    def count_nothing(answer: dict[str, Any]) -> dict[str, Any]:
-        return answer | {"usage": None}
-
-    with serving(ChatDouble(fault=count_nothing)) as double:
+    with serving(ChatDouble(fault=lambda answer: answer | {"usage": None})) as double:
         scorer = connect(double, tmp_path, extra=extra, prices=TokenPrices(input=0.0, output=1e6))
         before = scorer.spending.usd
         scorer.score([()], [scorer.fit_task(TASK).render_query("a text")], WORDS)
