@@ -21,8 +21,7 @@ _STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type
 _TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM jobs GROUP BY owner_id, name HAVING count(*) > 1"
 _RESULTS = """
 SELECT id, status, EXISTS (SELECT FROM reports WHERE job_id = id) AS has_report,
-       coalesce((SELECT jsonb_array_length(result #> '{support_examples,0,contenders,0,rows}')
-                 FROM reports WHERE job_id = id), 0) AS examples,
+       coalesce((SELECT jsonb_array_length(result -> 'support_examples') FROM reports WHERE job_id = id), 0) AS choices,
        EXISTS (SELECT FROM checkpoints WHERE job_id = id) AS has_checkpoint
 FROM jobs
 """
@@ -65,11 +64,11 @@ def check_keys(connection: Connection, history: History) -> None:
 
 def check_results(connection: Connection, history: History) -> None:
     """What succeeded has one result; only what may go on keeps a checkpoint."""
-    for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
+    for id_, status, has_report, choices, has_checkpoint in connection.execute(_RESULTS):
         if status == Status.SUCCEEDED and not has_report:
             history.violate("succeeded without a report", id_)
-        if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
-            history.violate(f"{status} with report {has_report} and {examples} support examples", id_)
+        if has_report != (choices > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
+            history.violate(f"{status} with report {has_report} and {choices} chosen prompts", id_)
         if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
             history.violate(f"{status} and keeps a checkpoint", id_)
     for (id_,) in connection.execute(UNUSED_DATASETS):
