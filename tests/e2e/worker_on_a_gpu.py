@@ -10,7 +10,6 @@ def describe_gpu(_settings: Settings) -> Device:
         torch_name="cuda:0",
         name="NVIDIA H200",
         capability=(9, 0),
-        driver="570.124.06",
         total_bytes=150_109_880_320,
         free_bytes=149_000_000_000,
         number_format="bfloat16",

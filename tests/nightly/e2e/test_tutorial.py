@@ -88,7 +88,9 @@ def test_python_leads_from_file_to_name_and_back(folder: Path, environment: Mapp
     shown = run([sys.executable, "-c", "".join(read_blocks("python")).replace(URL, service)], folder, environment)
     assert "The lid does not close. Sentiment:\n" in shown
     assert re.findall(r"^(\d) (.+) 0\.\d+$", shown, re.MULTILINE) == [
-        ("3", "word counting is worse"),
+        ("5", "word counting is worse"),
+        ("4", "None"),
+        ("3", "None"),
         ("2", "word counting"),
         ("1", "first"),
     ]

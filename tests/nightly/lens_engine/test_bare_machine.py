@@ -34,7 +34,7 @@ def run_on_bare_machine(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_tests_of_scoring_run_without_the_packages_of_the_service() -> None:
-    folders = [f"tests/torch/lens_engine/{name}" for name in ("local/executors", "scoring")]
+    folders = [f"tests/torch/lens_engine/model/{name}" for name in ("local/executors", "test_surroundings.py")]
     finished = run_on_bare_machine(*folders, "-k", "test_head or surroundings")
 
     assert finished.returncode == 0, finished.stdout + finished.stderr

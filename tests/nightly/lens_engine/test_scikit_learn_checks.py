@@ -17,7 +17,6 @@ NO_NUMBERS = "numbers are no texts"
 CANNOT_HOLD = {
     "check_classifiers_train": f"{NO_FEATURES}; it ends where it predicts a table of another width",
     "check_estimators_empty_data_messages": f"{NO_FEATURES}; without columns a text is empty, and is refused as such",
-    "check_fit2d_1feature": NO_FEATURES,
     "check_n_features_in": NO_FEATURES,
     "check_n_features_in_after_fitting": NO_FEATURES,
     "check_estimators_nan_inf": f"{NO_NUMBERS}, and nan is a text here",
