@@ -42,7 +42,7 @@ class Ranker:
     examples: Sequence[Example]
     rows: EvaluationRows
     objectives: Sequence[RankingObjective]  #: for each use
-    num_ranking: int = 1  #: the first so many of them rank, by the mean of their scores
+    num_ranking: int = 1  #: how many of them, from the first on, rank permutations, by their mean score
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
         """The outcome of each permutation; at least `places` of them are judged on every row.

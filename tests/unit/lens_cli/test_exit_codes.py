@@ -43,8 +43,16 @@ CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out
 INVALID: list[tuple[str, list[str], str]] = [
     ("no such command", ["chose"], "No such command"),
     ("missing file", ["select", "nope.csv", *TASK], "error: nope.csv does not exist\n  where: dataset\n"),
-    ("folder for a file", ["select", "folder", *SELECT[2:]], "error: the folder holds nothing; name a file"),
-    ("file for a folder", ["select", "note.txt/rows.csv", *SELECT[2:]], "a part of the path is a file, not a folder\n"),
+    (
+        "folder for a file",
+        ["select", "folder", *SELECT[2:]],
+        "error: the folder holds nothing; name a file, or a folder with a file",
+    ),
+    (
+        "file for a folder",
+        ["select", "note.txt/rows.csv", *SELECT[2:]],
+        "error: note.txt/rows.csv does not exist: a part of the path is a file, not a folder\n",
+    ),
     ("file without rows", ["select", "note.txt", *SELECT[2:]], "error: "),
     ("wrong template", [*SELECT, "--template", "no slots"], "where: template"),
     ("blank instruction", [*SELECT, "--instruction", " "], "where: instruction"),

@@ -12,7 +12,7 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
-OBJECTIVES = (PromptObjective(is_smoothed=False), PromptObjective("macro_f1"))
+OBJECTIVES = (PromptObjective(is_smoothed=False), PromptObjective(), PromptObjective("macro_f1"))
 
 
 @pytest.fixture(scope="module")

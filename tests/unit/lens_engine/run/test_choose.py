@@ -122,7 +122,7 @@ def test_chances_are_the_shares_of_bags_in_which_each_is_best_and_is_chosen() ->
 
     assert level.sum(axis=1).tolist() == [1.0, 1.0]
     assert 0.5 < dearer[1, 0] < dearer[0, 0] == level[0, 0] < 1.0
-    assert few[0].tolist() == few[1].tolist() == few_dearer[1].tolist()
+    assert few.tolist() == few_dearer.tolist() == [few[0].tolist()] * 2
     assert make_scores([same]).chances(rng).tolist() == [[1.0]] * 2
     assert make_scores([[1.0] * 9, [0.0] * 9, [NAN] * 9]).chances(rng).tolist() == [[1.0, 0.0, 0.0]] * 2
 
