@@ -163,7 +163,7 @@ class AsyncFindings:
         Args:
             inputs: a text or several; with `output`, the path of a file. Each 256 texts are one request.
             output: path of the file with its answers. What an interrupted call had is kept beside it, and taken up.
-            labels: the right label of each text, for figures in the answer.
+            labels: the right label of each text, for figures in the answer (of at most 256 texts).
             prompts, use, fixed, answer_above: what is asked; see docs/api.md.
             format: csv or jsonl; by default as `output` is called, else the form of the file.
             on_batch: gets the number of rows that are answered, and of all.
@@ -175,8 +175,12 @@ class AsyncFindings:
         wish = {"prompts": prompts, "use": use, "fixed": fixed or None, "answer_above": answer_above}
         asking = AsyncClassifying(self._connection, self._path(name), wish)
         if output is not None:
-            assert not isinstance(inputs, list)
+            if not isinstance(inputs, str | Path):
+                raise TypeError("with an output, inputs is the path of a file; classify a list of texts without it")
             return await asking.label_file(Path(inputs), Path(output), parts, format, on_batch)
         texts = [inputs] if isinstance(inputs, str) else inputs
-        assert isinstance(texts, list)
+        if not isinstance(texts, list):
+            raise TypeError("inputs is a text or a list of texts; give an output for the path of a file")
+        if labels is not None and len(labels) != len(texts):
+            raise ValueError(f"labels has {len(labels)} items for {len(texts)} inputs; give one for each")
         return await asking.classify(texts, labels)

@@ -122,7 +122,7 @@ class AsyncSelections(AsyncFindings):
         return await self._connection.read_bytes(self._path(selection_id, "report"))
 
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
-        """Rows whose label is probably wrong, the most suspicious first."""
+        """Rows whose label may be wrong, the most suspicious first."""
         shown = await self._connection.read_json(self._path(selection_id, "suspicious-labels"))
         return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
 

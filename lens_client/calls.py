@@ -51,7 +51,7 @@ def make_submission(files: Mapping[str, File | None], parts: Mapping[str, Any]) 
 def make_form(files: Mapping[str, File], spec: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `httpx.Client.request` for a form with files, a spec and how the files are read."""
     sent: dict[str, Any] = {
-        name: (file.name if isinstance(file, Path) else name, read_file(file)) for name, file in files.items()
+        name: (name if isinstance(file, bytes) else Path(file).name, read_file(file)) for name, file in files.items()
     }
     sent["spec"] = (None, json.dumps(dict(spec)).encode(), "application/json")
     return {"files": sent, "data": leave_none_out(parts)}

@@ -225,7 +225,7 @@ class PromptExample(Answer):
 
 
 class SuspiciousLabel(Answer):
-    """A row whose label is probably wrong."""
+    """A row whose label may be wrong."""
 
     row: int
     text: str

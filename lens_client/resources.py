@@ -123,7 +123,7 @@ class Selections(Findings):
         return self._connection.read_bytes(self._path(selection_id, "report"))
 
     def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
-        """Rows whose label is probably wrong, the most suspicious first."""
+        """Rows whose label may be wrong, the most suspicious first."""
         shown = self._connection.read_json(self._path(selection_id, "suspicious-labels"))
         return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
 

@@ -18,7 +18,6 @@ def make_answers(num_uses: int = 2, **changes: Any) -> Answers:
         "rows": (),
         "gold": (),
         "support_examples": none,
-        "fixed": none,
         "classifier": None,
         "support_examples_probabilities": none,
         "classifier_probabilities": None,

@@ -99,7 +99,7 @@ class PromptPart(StoredPart):
 
 
 class SuspiciousPart(StoredPart):
-    """The rows of a result whose label is probably wrong."""
+    """The rows of a result whose label may be wrong."""
 
     suspicious_labels: tuple[SuspiciousLabel, ...]
 

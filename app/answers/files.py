@@ -5,7 +5,7 @@ Nothing is stored, so client, page and command send the file again with its answ
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -58,13 +58,23 @@ class FiguresSpec(Wish):
     )
 
 
-class GivenAnswer(Incoming):
-    """The answer to one row, as `classify` gave it."""
+class GivenAnswer(Incoming, extra="ignore"):
+    """The answer to one row, as `classify` gave it; its number, probability and `answered` are not read."""
 
     label: str | None = None
-    probabilities: list[float] | None = None
-    error: str | None = None
+    probabilities: list[Annotated[float, Field(ge=0.0, le=1.0)]] | None = None
     cut: bool = False
+    error: str | dict[str, str] | None = None
+
+    def predict(self, labels: Sequence[str]) -> Prediction | None:
+        """As the library has it; None if it is no answer of a classifier of these labels."""
+        found = tuple(self.probabilities or ())
+        if self.label is not None:
+            is_whole = self.label in labels and len(found) == len(labels) and abs(sum(found) - 1) < 0.001
+            if not is_whole or found[labels.index(self.label)] < max(found):
+                return None
+        error = self.error.get("detail") if isinstance(self.error, dict) else self.error
+        return Prediction(label=self.label, probabilities=found, error=error, is_cut=self.cut)
 
 
 TABLES: dict[int | str, Any] = {
@@ -197,16 +207,16 @@ def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list
         given = _ANSWERS.validate_json(form.files["answers"].read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
-        raise Unprocessable.at("/answers", f"`answers` cannot be read: {first['loc']}: {first['msg']}") from None
+        place = "".join(f"/{one}" for one in first["loc"])
+        raise Unprocessable.at(f"/answers{place}", f"`answers{place}` cannot be read: {first['msg']}") from None
     if len(given) != num_rows:
         detail = f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
         raise Unprocessable.at("/answers", detail)
-    labels = set(classifier.labels)
+    found = list[Prediction]()
     for number, one in enumerate(given):
-        if one.label is not None and (one.label not in labels or len(one.probabilities or ()) != len(labels)):
+        prediction = one.predict(classifier.labels)
+        if prediction is None:
             detail = f"answer {number} is not one of this classifier; classify the rows again"
             raise Unprocessable.at(f"/answers/{number}", detail)
-    return [
-        Prediction(label=one.label, probabilities=tuple(one.probabilities or ()), error=one.error, is_cut=one.cut)
-        for one in given
-    ]
+        found.append(prediction)
+    return found

@@ -49,7 +49,7 @@ def present_result(session: Session, report: Report, *, has_pool: bool) -> Resul
 def list_suspicious_labels(
     services: Services, session: Session, owner_id: str, selection_id: str
 ) -> SuspiciousLabelsOut:
-    """Return the rows of a finished selection whose label is probably wrong, with texts. Raises as `get_report`."""
+    """Return the rows of a finished selection whose label may be wrong, with texts. Raises as `get_report`."""
     report = get_report(services, session, owner_id, selection_id)
     found = SuspiciousPart.model_validate(report.result).suspicious_labels
     dataset_id = service.get(session, owner_id, selection_id).dataset_id

@@ -89,8 +89,8 @@ class AnswerOut(Outgoing):
     """What each answer says of a prompt: whether it is recommended, how good it is, and what it finds."""
 
     recommended: bool | None = Field(
-        description="True if the prompt is the first choice of the run, or as good. False if something else is clearly "
-        "better (paired test at 5 %). Null if that cannot be told."
+        description="True if the prompt is the first choice of the run. False if that choice is clearly better (paired "
+        "test at 5 %). Null if that cannot be told."
     )
     first: HeadlineKind = Field(
         description="What to use first. prompt: the support examples. words: the classifier, which counts words. "

@@ -208,7 +208,7 @@ class PoolChange:
             change.condition.check(prompt)
             if prompt.version != version.version:
                 raise PreconditionFailed(
-                    f"the name has version {prompt.version} by now; look at it, and send its `ETag`"
+                    f"the name has version {prompt.version} by now; look, and send its quoted `ETag`"
                 )
             assert version.selection_id is not None
             before = versioned.list_changes(session)

@@ -96,6 +96,7 @@ def keep_rows(
     session: Session, owner_id: str, settings: Settings, parsed: ParsedDataset, name: str | None = None
 ) -> StoredDataset:
     """Store rows, unless equal ones are there. Raises ContentTooLarge if the owner has too many bytes stored."""
+    repository.lock_rows(session, owner_id, [parsed])
     found = repository.find_equal_dataset(session, owner_id, parsed)
     if found is None:
         check_bytes(session, owner_id, settings, repository.weigh_rows(parsed))

@@ -186,7 +186,7 @@ class SuspiciousLabelOut(SuspiciousLabel):
 
 
 class SuspiciousLabelsOut(Outgoing):
-    """Rows whose label is probably wrong."""
+    """Rows whose label may be wrong."""
 
     selection_id: str = Field(description="Id of the selection.")
     items: list[SuspiciousLabelOut] = Field(

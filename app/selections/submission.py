@@ -18,7 +18,7 @@ from app.selections.limits import CheckedSpec, check_spec
 from app.selections.schemas import present
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.settings import Settings
-from app.store.datasets import find_equal_dataset, store_dataset, weigh_rows
+from app.store.datasets import find_equal_dataset, lock_rows, store_dataset, weigh_rows
 from app.store.queue import JobId
 from app.store.quota import check_bytes, check_quota, hold_quota
 from app.store.services import Services
@@ -174,6 +174,7 @@ def _insert(session: Session, settings: Settings, owner_id: str, new: NewSelecti
     for id_ in sorted(known):
         check_dataset(session, owner_id, id_, known[id_])
     parsed = [one for one in sources.values() if isinstance(one, ParsedDataset)]
+    lock_rows(session, owner_id, parsed)
     reserved = len(json.dumps(new.spec).encode())
     added = sum(weigh_rows(one) for one in parsed if find_equal_dataset(session, owner_id, one) is None)
     check_bytes(session, owner_id, settings, reserved + added)

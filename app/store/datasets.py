@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from random import Random
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select, text, update
@@ -12,7 +13,7 @@ from app.store.tables import Dataset, Job
 from app.store.tables import Example as StoredExample
 from lens_engine.classifier.classifier import InputFormat
 from lens_engine.files import ParsedDataset
-from lens_engine.rows.quotas import draw_sample
+from lens_engine.rows.quotas import share_proportionally, take_quotas
 from lens_engine.types import Example
 
 ROW_BYTES = 150
@@ -30,6 +31,12 @@ _INSERT_EXAMPLES = text(
     "INSERT INTO examples (dataset_id, row, text, label) "
     "SELECT :dataset_id, * FROM unnest(CAST(:rows AS int[]), CAST(:texts AS text[]), CAST(:labels AS text[]))"
 )
+
+
+def lock_rows(session: Session, owner_id: str, uploads: Sequence[ParsedDataset]) -> None:
+    """Let equal rows that the owner sends meanwhile wait for the end of this transaction; always in the same order."""
+    for name in sorted({f"rows of {owner_id}: {one.sha256}" for one in uploads}):
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def store_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
@@ -130,13 +137,16 @@ def count_rows(session: Session, dataset_id: str) -> int:
 
 
 def load_sample(session: Session, dataset_id: str) -> tuple[Example, ...]:
-    """Read a labelled dataset for advice on it: all rows, or of many a sample as `draw_sample` draws it, in order."""
+    """Read a labelled dataset for advice on it: all rows, or of many a random sample, with the labels in proportion."""
     sizes = select(StoredExample.row, StoredExample.label, func.char_length(StoredExample.text))
     found = session.execute(sizes.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row)).all()
-    chosen = draw_sample([(label, length) for _, label, length in found], SAMPLE_ROWS, SAMPLE_CHARACTERS)
-    if len(chosen) == len(found):
+    num_characters = sum(length for *_, length in found)
+    most = min(SAMPLE_ROWS, SAMPLE_CHARACTERS * len(found) // max(num_characters, 1))
+    if len(found) <= most:
         return load_rows(session, dataset_id)
-    return load_rows(session, dataset_id, StoredExample.row == func.any([found[index].row for index in chosen]))
+    quotas = share_proportionally(max(most, 1), Counter(label for _, label, _ in found))
+    chosen, _ = take_quotas(Random(0).sample(found, len(found)), quotas, lambda one: one.label)
+    return load_rows(session, dataset_id, StoredExample.row == func.any([one.row for one in chosen]))
 
 
 def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:

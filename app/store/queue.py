@@ -137,17 +137,15 @@ class JobQueue:
         with self._asking:
             if time.monotonic() - self._asked_at >= _FRESH_SECONDS:
                 try:
-                    self._counts = self._find_workers(self._glancing_redis)
+                    self._counts = self.find_workers(self._glancing_redis)
                 except RedisError:
                     self._counts = None
                 self._asked_at = time.monotonic()
             return self._counts
 
-    def find_workers(self) -> dict[str, int]:
+    def find_workers(self, redis: Redis | None = None) -> dict[str, int]:
         """As `count_workers`, of now. Raises RedisError if Redis does not answer."""
-        return self._find_workers(self._redis)
-
-    def _find_workers(self, redis: Redis) -> dict[str, int]:
+        redis = redis or self._redis
         found = {name: get_keys(queue=queue) for name, queue in self._make_queues(redis).items()}
         return {name: int(redis.exists(*keys)) if keys else 0 for name, keys in found.items()}
 

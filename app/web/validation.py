@@ -97,13 +97,18 @@ def _describe_all(
 
 
 def _find_given(value: Any, location: Place) -> Place:
-    """The place in what was sent: a text that was read as a list of one has no first item."""
-    for depth, part in enumerate(location):
+    """The place in what was sent: without the kinds of which a value may be one, and a text that was read as a list of
+    one has no first item."""
+    place = list[str | int]()
+    for part in location:
         if isinstance(value, str) and isinstance(part, int):
-            return location[:depth]
+            break
+        if isinstance(value, list) and isinstance(part, str):
+            continue
         is_known = (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int))
         value = value[part] if is_known else None
-    return location
+        place.append(part)
+    return tuple(place)
 
 
 def _describe(item: Any, place: Place, whole: str, model: type[Incoming] | None = None) -> str:

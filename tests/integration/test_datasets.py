@@ -1,5 +1,6 @@
 """Datasets as a resource: stored once, listed, described, and kept as long as they are used."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -33,6 +34,14 @@ def test_equal_rows_are_stored_once(client: TestClient, database: Database) -> N
     assert first["labels"] == [{"label": "negative", "rows": 30}, {"label": "positive", "rows": 30}]
     assert client.get(f"/datasets/{first['id']}").json() == first
     assert client.get("/datasets").json()["items"] == [first]
+
+
+def test_equal_rows_that_come_at_once_are_stored_once(make_client: MakeClient, database: Database) -> None:
+    body, clients = {"examples": make_rows()}, [make_client() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda one: one.post("/datasets", json=body), clients))
+    assert sorted(one.status_code for one in answers) == [200, 200, 200, 201]
+    assert count_rows(database, "datasets") == 1
 
 
 def test_file_is_read_as_that_of_a_selection(client: TestClient) -> None:

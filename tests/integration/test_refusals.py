@@ -49,6 +49,8 @@ BAD_BODIES: list[tuple[str, object, str, list[str]]] = [
     ("two sources of examples", {**make_submission(), "dataset_id": "ds_1"}, "invalid-request", []),
     ("field of the service", {**make_submission(), "attempt": CANARY}, "invalid-request", ["/attempt"]),
     ("columns of a stored dataset", {"spec": {}, "dataset_id": "ds_1", "text_column": "a"}, "invalid-request", []),
+    ("no column", {**make_submission(), "text_column": []}, "invalid-request", ["/text_column"] * 2),
+    ("no rows", {"spec": make_spec(), "examples": []}, "invalid-dataset", ["/examples"]),
     ("unknown dataset", {"spec": make_spec(), "dataset_id": "ds_1"}, "unknown-dataset", ["/dataset_id"]),
     ("unknown test rows", {**make_submission(), "test_dataset_id": "ds_1"}, "unknown-dataset", ["/test_dataset_id"]),
     (
