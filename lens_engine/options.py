@@ -39,9 +39,8 @@ def suggest_options(name: str) -> list[str]:
     exact = [option for option in known if _last_part(option) == last]
     if exact:
         return sorted(exact, key=lambda option: -_similarity(name, option))[:_MAX_SUGGESTIONS]
-    return _sort_near(
-        {option: max(_similarity(name, option), _similarity(last, _last_part(option))) for option in known}
-    )
+    likely = {option: max(_similarity(name, option), _similarity(last, _last_part(option))) for option in known}
+    return _sort_near(likely | {group: _similarity(name, group) for group in SelectionConfig.model_fields})
 
 
 def suggest_words(word: str, known: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from lens_cli.subject_file import FoundSubject
 from lens_cli.views.progress import row_bar
 from lens_engine.errors import Faults
 from lens_engine.evaluation.batches import leave_out
-from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation
+from lens_engine.evaluation.evaluation import OPTIMISTIC, Evaluation, classifier_of
 from lens_engine.metering.limits import Stopped
 from lens_engine.model.base import LabelScorer
 from lens_engine.prompt.wording import show_count
@@ -74,11 +74,12 @@ def _choose_rows(
 ) -> tuple[Evaluation, Sequence[str]]:
     """The evaluation on the test rows of the selection, if these are its rows; else on all."""
     everything = replace(evaluation, examples=rows)
+    digest, known = digest_examples(rows), classifier_of(evaluation.subject).dataset_sha256
+    if digest == known if found.result is None else digest == found.result.provenance.dataset_sha256:
+        return everything, (OPTIMISTIC,)
     if found.result is None:
         return everything, ()
-    made_of, digest = found.result.provenance, digest_examples(rows)
-    if digest == made_of.dataset_sha256:
-        return everything, (OPTIMISTIC,)
+    made_of = found.result.provenance
     if not found.result.has_test or digest != made_of.test_sha256:
         return everything, ()
     tested = set(found.result.answers.rows)

@@ -116,9 +116,7 @@ class SelectionFiles:
     ] = None
     suspicious: Annotated[
         Path | None,
-        _written(
-            help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced."
-        ),
+        _written(help="File for the rows whose label may be wrong as CSV, the most suspicious first; it is replaced."),
     ] = None
     unlabelled: Annotated[
         Path | None,

@@ -116,7 +116,10 @@ class SelectionBar(_Line):
 
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""
-        facts = "" if self._newest is None else describe_facts(self._newest.at_end())
+        facts = ""
+        if (one := self._newest) is not None:
+            ended = replace(one, step=one.steps, pairs_total=one.pairs_done, tokens_total=one.tokens_done)
+            facts = describe_facts(replace(ended, eta_seconds=0.0))
         self._bar.update(self._task_id, description=what, completed=self._total, total=self._total, facts=facts)
 
     def stop(self, what: str) -> None:

@@ -169,6 +169,7 @@ class Classifier(Record):
     input: InputFormat | None = Field(
         None, description="Column and dialect of the file of the selection; null if it was made of no file."
     )
+    dataset_sha256: str | None = Field(None, description="SHA-256 of the texts and labels that made it, in order.")
 
     @model_validator(mode="after")
     def has_a_head_of_its_shape(self) -> Self:

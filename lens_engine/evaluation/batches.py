@@ -186,6 +186,7 @@ class Answers:
         self.num_cut = 0  #: number of rows whose text was cut
         self.gold: IndexArray = np.array([self._place_of[one.label] for one in self.examples], dtype=np.intp)
         self._num_rows = 0
+        self._reason: str | None = None  #: why the first bad row has no answer
         self._answers: IndexArray = np.full(len(self.examples), _NONE)
         self._of_answer, self._of_gold = np.ones((2, len(self.examples)))  # probabilities
 
@@ -205,6 +206,7 @@ class Answers:
             elif one.error == NO_ANSWER:
                 self._answers[place] = (self.gold[place] + 1) % len(self.classes)
                 self._of_answer[place] = self._of_gold[place] = 0.0
+            self._reason = self._reason or one.error
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:
@@ -224,8 +226,7 @@ class Answers:
         """
         has_answer = self.is_answer
         if not has_answer.any():
-            told = "every row exceeds the context of the model; shorten the texts"
-            raise InvalidDataset(told, field="dataset")
+            raise InvalidDataset(f"no row has an answer: {self._reason or 'none was asked'}", field="dataset")
         least = np.exp(LEAST_LOG_PROB)
         of_gold, of_answer = (np.log(one[has_answer].clip(min=least)) for one in (self._of_gold, self._of_answer))
         return RowFigures(self.gold[has_answer], self._answers[has_answer], np.exp(of_answer), -of_gold)

@@ -278,7 +278,8 @@ def _find_text(free: Sequence[ColumnProfile], profiles: Sequence[ColumnProfile],
     if readable := wordy or [one for one in free if one.can_be_texts]:
         longest = max(readable, key=lambda one: one.mean_characters)
         return ChosenColumn(longest.name, f"the longest values, {longest.mean_characters:.0f} characters on average")
-    told = f"no column holds texts; columns found: {show_names([one.name for one in profiles])}"
+    names = show_names([one.name for one in profiles])
+    told = f"no column holds texts; columns found: {names}" if profiles else "no row has a text and a label; add rows"
     raise InvalidDataset(told, field=field)
 
 

@@ -192,7 +192,7 @@ def read_delimited(file: TextFile) -> Table:
     shown = None if delimiter == _NO_DELIMITER else delimiter
     usual = file.usual_delimiter if file.delimiter is None and len(layout.names) > 1 else None
     if usual and shown and shown != usual:
-        parts = f"{show_label(shown)} parts the columns of this file, and {show_label(usual)} those of earlier files"
+        parts = f"{show_label(shown)} parts the columns of this file, and {show_label(usual)} of the labelled file"
         raise InvalidDataset(f"{parts}; name the one to take (delimiter)", field=file.field)
     is_told = file.delimiter is None and shown in list(DELIMITERS)[1:]
     told = [f"the columns are separated by {DELIMITERS[delimiter]}"] if is_told else []
@@ -301,6 +301,8 @@ class _Layout:
             yield "quotes are read as letters of the texts, because more lines have the columns of the header so"
         if self.begin > 1:
             yield f"the table begins in line {self.begin:,}"
+        if self.has_header and len(self.names) == 1 and " " in self.names[0].strip():
+            yield f"the first line, {show_label(self.names[0])}, is taken for the name of the column, not for a text"
         if not self.has_header:
             yield f"the first line is a row, so the columns are called {show_names(self.names)}"
         if self.takes_rest:

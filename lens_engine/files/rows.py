@@ -16,8 +16,10 @@ from typing import Any
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.files.choice import ColumnChoice, Named, choose, find_composed
+from lens_engine.files.columns import fold_name
 from lens_engine.files.limits import BadRows, DatasetEmpty, DatasetTooLarge, ParsingLimits
 from lens_engine.files.table import (
+    LABEL,
     ONE_LABEL,
     TEXT,
     ColumnNames,
@@ -245,6 +247,19 @@ class ReadTexts:
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each oddity that was accepted."""
         return (*self.notes, *self.dialect.notes, *self.changes)
+
+    def part_by_labels(self, label_column: str | None) -> tuple[list[str], list[str]]:
+        """The texts without a label, "" in place of a bad or a labelled row; and those with one, where the file has the
+        column of the labels."""
+        columns, wanted = list(map(fold_name, self.columns)), fold_name(label_column or LABEL)
+        texts, labelled = ["" if one.fault is not None else one.text for one in self.rows], list[str]()
+        if wanted not in columns or (place := columns.index(wanted)) == self.text_place:
+            return texts, labelled
+        for number, row in enumerate(self.rows):
+            if texts[number] and not is_blank(str(self.unpack(row)[place] or "")):
+                labelled.append(texts[number])
+                texts[number] = ""
+        return texts, labelled
 
     def unpack(self, row: TextRow) -> list[Any]:
         """The values of a row, one for each of `columns`; None where the row has no value."""

@@ -2,7 +2,7 @@
 
 The encoding is that of a byte order mark, or UTF-8, or else Windows-1252; of the last two the first piece of the file
 with a byte outside ASCII decides. A file of other letters is refused, because a wrong guess gives wrong letters without
-a word; the refusal shows how they would look in others.
+a word.
 """
 
 import codecs
@@ -23,7 +23,7 @@ UTF8, WINDOWS_1252 = "utf-8", "windows-1252"
 UNDECODED = re.compile("[\udc80-\udcff]")  #: a byte that is not of the encoding, as "surrogateescape" decodes it
 NUM_HEAD_CHARACTERS = 64 * 1024  #: by which a shape is recognised
 _PIECE_BYTES, _NUM_HEAD_LINES = 2**20, 5_000
-_FOREIGN, _FOREIGN_WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\x00-\x7f]{1,8}")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _HIGH, _LONG_RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
 _AROUND = 15  #: number of characters shown before and after a place
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
@@ -31,7 +31,6 @@ _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\f\r\x1a\x1b"})
 _MAX_RUN_SHARE = 0.4  #: of the bytes outside ASCII that stand three or more in a row; Latin letters rarely do
 _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 """Encodings of Python that no file is written in."""
-_OTHERS = ("gb18030", "big5", "shift_jis", "cp949", "windows-1251")  #: which a refusal tries; the last takes nearly all
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +210,9 @@ def _find_encoding(telling: bytes, head: bytes, given: str | None, usual: str | 
     elif in_runs <= _MAX_RUN_SHARE * len(_HIGH.findall(telling)) and _is_mostly_good(telling, WINDOWS_1252):
         legacy = WINDOWS_1252
     else:
-        told = "the file is neither UTF-8 nor in the Latin letters of Windows-1252"
-        raise InvalidDataset(f"{told}; {_show_others(telling)}", field=field)
+        told = "the file is not UTF-8, and seems not to have the Latin letters of Windows-1252"
+        advice = "save it as UTF-8, or name its encoding (encoding), e.g. windows-1251, shift_jis or gb18030"
+        raise InvalidDataset(f"{told}; {advice}", field=field)
     note = f"the file is not UTF-8 and is read as {show_encoding(legacy)}; name another (encoding) if letters are wrong"
     return FoundDialect(legacy, notes=(note,))
 
@@ -229,12 +229,3 @@ def _is_mostly_good(piece: bytes, encoding: str) -> bool:
     """Whether more of the characters outside ASCII are good than bad."""
     text = _decode(piece, encoding, "surrogateescape") or ""
     return text.isascii() or len(_FOREIGN.findall(text)) > 2 * len(UNDECODED.findall(text))
-
-
-def _show_others(piece: bytes) -> str:
-    """What the user can do: name the encoding in which the first letters outside ASCII look right."""
-    texts = {encoding: _decode(piece, encoding) for encoding in _OTHERS}
-    words = {encoding: _FOREIGN_WORD.search(text) for encoding, text in texts.items() if text is not None}
-    shown = ", ".join(f"{encoding} ({found[0]!r})" for encoding, found in words.items() if found)
-    which = f": the one in which its letters look right, perhaps of {shown}" if shown else ""
-    return f"save it as UTF-8, or name its encoding (encoding){which}"

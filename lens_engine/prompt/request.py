@@ -12,7 +12,7 @@ from lens_engine.prompt.wording import show_count, show_label
 from lens_engine.types import Example
 
 MAX_WORDINGS = 16
-"""Largest number of wordings that one run chooses among: each is judged on validation rows of its own cost."""
+"""Largest number of wordings that one run chooses among: prompts are judged in each."""
 NO_INSTRUCTION = ("",)
 Texts = str | Sequence[str]
 """One text, or several to choose among."""

@@ -71,7 +71,8 @@ class Verbalizer:
             raise TypeError(f"the label words are of type {type(self.words).__name__}; give a mapping label -> word")
         if len(self.words) < 2:
             raise InvalidVerbalizer(
-                f"a verbalizer needs at least two labels; it has {len(self.words)}", field="verbalizer"
+                f"a verbalizer needs at least two labels; it has {len(self.words)}; give each label of the rows a word",
+                field="verbalizer",
             )
         seen: dict[str, str] = {}
         for label, word in self.words.items():

@@ -77,11 +77,6 @@ class Source:
         words = instruct(self.words) if self.task.chat is None else self.task.chat.system
         return join_system(self.task.instruction, words)
 
-    @property
-    def around_input(self) -> tuple[str, str]:
-        """What a turn of the user has before its text, and after: as evaluated for a chat, and else nothing."""
-        return ("", "") if self.task.chat is None else Template(self.task.template).around_text
-
 
 def _show_accuracy(answer: SupportExamples) -> str:
     if answer.expected is None:
@@ -171,7 +166,7 @@ def _list_messages(source: Source) -> list[Turn]:
 
 def _list_turns(source: Source) -> tuple[list[Turn], str, str]:
     """All turns but the last, of the user; and what that has before the live input, and after."""
-    before, after = source.around_input
+    before, after = ("", "") if source.task.chat is None else Template(source.task.template).around_text
     turns = [{"role": "system", "content": source.system}]
     for text, word in source.demonstrations:
         turns += [{"role": "user", "content": f"{before}{text}{after}"}, {"role": "assistant", "content": word}]

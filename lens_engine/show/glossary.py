@@ -68,7 +68,7 @@ GLOSSARY = (
     Word(
         "least sure", "Answers of a low probability, which a person can take.", "abstention, selective classification"
     ),
-    Word("suspicious label", "A row whose label the classifier surely contradicts. Look at it.", "label error"),
+    Word("suspicious label", "A row whose label the classifier clearly contradicts. Look at it.", "label error"),
     Word("effect of an example alone", "How much one example helps by itself. The set matters more.", "InfoScore"),
     Word("log-loss", "How unsure the right answers are, in nats. Less is better.", "cross-entropy"),
     Word("pair", "One prompt with one text, scored together. Cost is counted in pairs and tokens."),

@@ -69,7 +69,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         {"options": {**SMALL_OPTIONS, "budget": {"max_pairs": 5}}},
         "invalid-options",
         ["/spec/options/budget/max_pairs"],
-        "one prompt on the first judging rows with the test rows takes",
+        "one prompt on the first judging rows with the test rows (if any) takes",
     ),
     (
         "wrong options",

@@ -57,6 +57,12 @@ def test_file_keeps_its_columns_and_dialect_beside_the_label_column(new: str, tr
     assert "Fällig" in written[1]
 
 
+def test_rows_with_a_label_are_left_out_and_count_as_labelled() -> None:
+    Path("new.csv").write_text("text,Label\nthe gas bill is late,\na film,0\n")
+    assert "1 row has a label already, and counts as labelled" in run("-o", "next.csv")[1]
+    assert Path("next.csv").read_text("utf-8").splitlines()[1:] == ['"the gas bill is late","","spread"']
+
+
 def test_classifier_of_words_is_asked_from_fifty_labels_on() -> None:
     make_bag_of_words().save("classifier.json")
     assert run("--classifier", "classifier.json")[0] == 0

@@ -64,6 +64,8 @@ def test_classifier_of_a_file_is_judged(bench: Workbench) -> None:
     expected = classifier.predict([text for text, _ in NEW], TableScorer()).labels
     hits = [label == gold for label, (_, gold) in zip(expected, NEW, strict=True)]
     assert result.quality.accuracy == sum(hits) / len(hits)
+    _, shown = bench.run(bench.save_classifier(), bench.write(ROWS))
+    assert "these are the rows of the selection" in shown
 
 
 def test_column_and_dialect_of_the_selection_are_taken(bench: Workbench) -> None:

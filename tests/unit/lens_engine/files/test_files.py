@@ -321,7 +321,7 @@ UNREAD: list[tuple[str | bytes, str, str]] = [
     (array({"name": "x", "size": {"a": 1}}), "dataset", "no list of rows is found in it; keys found: 'name', 'size'"),
     ("{'note': 'Sunny'}\n" * 3, "dataset", "the file is not valid JSON: Expecting property name"),
     *[(f"nlu:\n- intent: trip\n  examples: {part}\n", "dataset", "the file is no valid YAML") for part in ("    - a\n  - b: [", "&a [x]\n  more: *a", "[" * 200 + "]" * 200)],
-    (CYRILLIC.encode("cp1251"), "dataset", "neither UTF-8 nor in the Latin letters of Windows-1252; save it as UTF-8, or name its encoding (encoding)"),
+    (CYRILLIC.encode("cp1251"), "dataset", "not UTF-8, and seems not to have the Latin letters of Windows-1252; save it as UTF-8, or name its encoding (encoding), e.g. windows-1251"),
     (b"\xff\xfet\x00e", "dataset", "bytes that are not UTF-16"),
     ("text,label\nx".encode("utf-16")[:-1], "dataset", "bytes that are not UTF-16"),
 ]  # fmt: skip

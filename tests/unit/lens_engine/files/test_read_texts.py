@@ -182,7 +182,7 @@ def test_usual_delimiter_is_taken_before_others_and_a_file_of_another_is_refused
     assert [row.text for row in read_as_usual(path, Dialect(delimiter="@")).rows][-1] == text
     for delimiter in ";|\t":
         path.write_text("\n".join(f"{'ab'[number % 2]}{delimiter}the word {number}" for number in range(9)))
-        with pytest.raises(InvalidDataset, match=r"and '@' those of earlier files; name the one to take \(delimiter\)"):
+        with pytest.raises(InvalidDataset, match=r"and '@' of the labelled file; name the one to take \(delimiter\)"):
             read_as_usual(path, Dialect(delimiter="@"))
         found = read_texts(path, LIMITS, dialect=Dialect(delimiter=delimiter), usual=Dialect(delimiter="@"))
         assert found.rows[8].text == "the word 8"
