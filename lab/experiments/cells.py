@@ -105,7 +105,7 @@ class Cells:
         setup = self.setup(bench, config)
         candidates = setup.lens_rows.candidates
         if entry.chooser == "random":
-            drawn = draw_permutations(candidates, setup.task, setup.rows.quotas, config.seed, 0, NUM_RANDOM)
+            drawn = draw_permutations(candidates, setup.task, setup.rows.quotas, config.seed, NUM_RANDOM)
         elif entry.chooser in (LENS, RIVAL):
             drawn = [self._search(entry, setup)]
         else:

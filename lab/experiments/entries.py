@@ -9,7 +9,7 @@ from lab.experiments.sizes import Size
 from lab.rivals.coresets import METHODS
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.metering.prices import plan_judging
+from lens_engine.metering.prices import plan_search
 from lens_engine.presets import overlay_options, resolve_config
 
 LENS, RIVAL = "lens", "random_and_validation"
@@ -75,7 +75,7 @@ def make_entries(many_rows: tuple[int, int]) -> dict[str, Entry]:
 
 def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     """The options of the paper's Algorithm 2, with the number of iterations that costs as much as `search`."""
-    evaluations = sum(rung.pairs for rung in plan_judging(search, num_rows)) / num_rows
+    evaluations = sum(rung.pairs for rung in plan_search(search, num_rows)) / num_rows
     iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
     return {"first_permutations": None, "halvings": 0, "iterations": iterations}
 

@@ -37,7 +37,7 @@ def choose_random(setup: Setup, meter: Meter, number: int | None = None) -> Perm
     """
     rows, config = EvaluationRows(setup.task, setup.lens_rows.validation), setup.config
     count, candidates = number or count_random(setup), setup.lens_rows.candidates
-    drawn = draw_permutations(candidates, setup.task, setup.rows.quotas, config.seed, 0, count)
+    drawn = draw_permutations(candidates, setup.task, setup.rows.quotas, config.seed, count)
     outcomes = Ranker(meter, candidates, rows, [make_objective(config, rows, config.use)]).judge(drawn)
     scores = [one.score for one in outcomes if isinstance(one, Finished)]  # all: nothing is halved
     return drawn[min(range(count), key=lambda one: rank_key((one,), scores[one]))]

@@ -96,11 +96,6 @@ class Candidate(Record):
         name = _TITLES[self.name]
         return f"{name}, {self.demonstrations or 'no'} examples" if self.classifier.prompts else name
 
-    @property
-    def price(self) -> tuple[float, int]:
-        """Tokens an input, then tokens held."""
-        return self.classifier.tokens_per_input, self.classifier.tokens_held
-
 
 class TestedClassifier(Record):
     """A candidate for the classifier, as the result shows it."""

@@ -40,6 +40,8 @@ STATES_INVERSE_L2 = (0.01, 0.03, 0.1)
 EMBEDDINGS_INVERSE_L2 = (0.01, 0.1, 1.0)
 """The same for standardised sentence embeddings."""
 
+_LEAST_SPREAD = 1e-6
+"""Least standard deviation of a feature, as a share of the largest: what varies less is noise of 32-bit floats."""
 _FOLDS = 5
 _FEW_ROWS, _CUTS = 100, 3
 """Number of rows below which the folds are cut several times, and how often."""
@@ -83,7 +85,7 @@ def fit_standardised(features: Any, gold: IndexArray, num_labels: int, inverse_l
     """As `fit_regression`, on features of mean 0 and standard deviation 1; the weights are for features as they are."""
     features = np.asarray(features, dtype=np.float64)
     means, scales = features.mean(axis=0), features.std(axis=0)
-    scales = np.where(scales > 0.0, scales, 1.0)
+    scales = np.where(scales > _LEAST_SPREAD * scales.max(), scales, 1.0)
     fitted = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
     weights = fitted.weights / scales
     return Regression(weights, fitted.intercepts - weights @ means)

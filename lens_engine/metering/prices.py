@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from functools import partial
-from operator import add, sub
+from operator import add
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.rows.plan import FilterRound, Rung, plan_rounds, plan_rungs
@@ -30,9 +30,6 @@ class Cost:
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(*map(add, astuple(self), astuple(other)))
-
-    def __sub__(self, other: "Cost") -> "Cost":
-        return Cost(*map(sub, astuple(self), astuple(other)))
 
     def within(self, max_pairs: int | None) -> "Cost":
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit."""
@@ -111,11 +108,11 @@ class Prices:
         """Stage 2 if no permutation repeats: the first permutations, and the children of each iteration."""
         if not self.num_candidates:
             return Cost()
-        rungs = plan_judging(self.config.search, self.num_validation)
+        rungs = plan_search(self.config.search, self.num_validation)
         return sum((self.judging(rung.permutations, rung.end - rung.start) for rung in rungs), Cost())
 
 
-def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:
-    """The rungs of a full search on the ranking rows: the first permutations, then each iteration's children."""
+def plan_search(search: SearchOptions, num_rows: int) -> list[Rung]:
+    """The rungs of a full search on the validation rows: the first permutations, then each iteration's children."""
     plan = partial(plan_rungs, num_rows=num_rows, halvings=search.halvings, least=search.beam_width)
     return plan(search.num_first_permutations) + search.iterations * plan(search.num_children)

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from lens_engine.metering.prices import Cost
 from lens_engine.prompt.wording import show_percent
@@ -39,12 +39,6 @@ class Progress:
         share = self.largest_class
         largest = "" if share is None else f" (always the most frequent label: {show_percent(share)} %)"
         return f"now about {show_percent(self.expected_accuracy)} % right{largest}"
-
-    def at_end(self) -> Self:
-        """The progress when the run has done all its work: what was scored is the total, and no time is left."""
-        return replace(
-            self, step=self.steps, pairs_total=self.pairs_done, tokens_total=self.tokens_done, eta_seconds=0.0
-        )
 
 
 @dataclass

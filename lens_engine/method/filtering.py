@@ -43,11 +43,6 @@ class FilterState:
         return info_scores(self.contributions)
 
     @property
-    def scores_by_candidate(self) -> dict[int, float]:
-        """`info_scores` by index of the candidate."""
-        return dict(zip(self.survivors.tolist(), self.info_scores.tolist(), strict=True))
-
-    @property
     def features(self) -> FloatArray:
         """`contributions`, with its InfoScore for that of an example to itself: f(e) of each survivor."""
         return np.where(np.isnan(self.contributions), self.info_scores[:, None], self.contributions)

@@ -3,7 +3,7 @@
 Stage 1, filtering, scores each candidate as the only demonstration (its InfoScore: how much it helps on average), and
 keeps the best, round by round. Stage 2, the search, judges first permutations of the examples that are left (the
 survivors), keeps the best few (the beam), and then tries children of the beam: one example replaced, or two reordered.
-All of it is done on search rows, which judge no contender afterwards.
+All of it is done on search rows, which judge no prompt afterwards.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,9 @@ from lens_engine.method.filtering import Filter, FilterState
 from lens_engine.method.judgement import EvaluationRows
 from lens_engine.method.objective import Score, make_objective, rank_key
 from lens_engine.method.ranker import Ranker
-from lens_engine.method.setup import Findings, LensRows, Setup
+from lens_engine.method.setup import Findings, Setup
 from lens_engine.randomness import make_generator
+from lens_engine.rows.dealing import LensRows
 from lens_engine.types import Permutation, Phase
 
 MOST_FINALISTS, _OF_EACH_USE = 6, 2
@@ -118,7 +119,8 @@ class Lens:
         if not filtering.rounds_done and self._setup.prices.filter_rounds:
             return Findings()
         rows = [one.row for one in self._rows.candidates]
-        scores = {rows[index]: score for index, score in filtering.scores_by_candidate.items()}
+        scored = zip(filtering.survivors.tolist(), filtering.info_scores.tolist(), strict=True)
+        scores = {rows[index]: score for index, score in scored}
         if search is None:
             kept = LensState(self._filtering.cut(filtering, self._setup.config.filtering.keep))
             finalists, is_short = self._draw_first(kept)[:1], True

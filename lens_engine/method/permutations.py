@@ -19,14 +19,11 @@ def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.G
 
 
 def draw_permutations(
-    examples: Sequence[Example], task: Task, quotas: Quotas, seed: int, first: int, count: int
+    examples: Sequence[Example], task: Task, quotas: Quotas, seed: int, count: int
 ) -> list[Permutation]:
-    """Random permutations `first` to `first + count` (exclusive); permutation i depends only on the seed and on i."""
+    """The first `count` random permutations; permutation i depends only on the seed and on i."""
     groups, members = quotas.group(task.index_labels(examples))
-    return [
-        draw_permutation(groups, members, make_generator(seed, "random", index))
-        for index in range(first, first + count)
-    ]
+    return [draw_permutation(groups, members, make_generator(seed, "random", index)) for index in range(count)]
 
 
 def keep_apart(ranked: Sequence[Permutation], number: int, most_shared: int) -> list[Permutation]:

@@ -3,23 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 from lens_engine.config import USES, SelectionConfig, Use
 from lens_engine.metering.prices import Prices
 from lens_engine.prompt.pool import Pool
 from lens_engine.prompt.template import Task
 from lens_engine.rows.cleaning import count_near
-from lens_engine.rows.dealing import DealtRows, DrawnPool, draw_pool
-from lens_engine.types import Example, FloatArray, Permutation
-
-
-class LensRows(NamedTuple):
-    """What the search rows do in LENS. A row is in several, and is left out where it would judge itself."""
-
-    candidates: tuple[Example, ...]  #: that may be demonstrations (D)
-    score_set: tuple[Example, ...]  #: on which InfoScores are computed (S)
-    validation: tuple[Example, ...]  #: on which permutations are ranked (V)
+from lens_engine.rows.dealing import DealtRows, DrawnPool, LensRows, draw_pool, pick_lens_rows
+from lens_engine.types import FloatArray, Permutation
 
 
 @dataclass(frozen=True)
@@ -30,7 +21,6 @@ class Setup:
     config: SelectionConfig
     rows: DealtRows
     prices: Prices
-    dtype: str = "float32"  #: number format of the log-probabilities
     shows_states: bool = False  #: whether the scorer shows hidden states
     has_probabilities: bool = True  #: whether the scores are probabilities, and not answers alone
 
@@ -70,16 +60,7 @@ class Setup:
     @cached_property
     def lens_rows(self) -> LensRows:
         """The search rows as LENS takes them."""
-        return pick_lens_rows(self.rows, self.config)
-
-
-def pick_lens_rows(rows: DealtRows, config: SelectionConfig) -> LensRows:
-    """Ranking rows come from the end of the search rows; each beginning and end has the labels in proportion."""
-    search, options = rows.search, config.search
-    most = min(options.validation, len(search) // 2 if options.is_apart else len(search))
-    validation = search[len(search) - most :]
-    others = search[: len(search) - most] if options.is_apart else search
-    return LensRows(others[: config.filtering.candidates], others[: config.filtering.max_score_size], validation)
+        return pick_lens_rows(self.rows.search, self.config)
 
 
 @dataclass(frozen=True)

@@ -133,21 +133,11 @@ def check_floors(scores: LabelLogProbs, model: str) -> None:
         )
 
 
-def count_true_floors(scores: LabelLogProbs, gold: IndexArray) -> int:
-    """Number of rows whose own label is a floor.
-
-    Args:
-        scores: `[..., rows, labels]` of a chat.
-        gold: `[rows]`, index of each row's label.
-    """
-    places = gold.reshape((1,) * (scores.ndim - 2) + (len(gold), 1))
-    return int(np.take_along_axis(find_floors(scores), places, axis=-1).sum())
-
-
 def check_true_floors(scores: LabelLogProbs, gold: IndexArray, model: str) -> None:
-    """The same of the rows' own labels; `scores`, `gold`: as `count_true_floors`."""
-    values = scores.size // scores.shape[-1]
-    if values >= _LEAST_VALUES and (floors := count_true_floors(scores, gold)) > MOST_TRUE_FLOORS * values:
+    """The same of the rows' own labels; `scores`: `[..., rows, labels]`, `gold`: `[rows]`."""
+    places = gold.reshape((1,) * (scores.ndim - 2) + (len(gold), 1))
+    floors = int(np.take_along_axis(find_floors(scores), places, axis=-1).sum())
+    if (values := scores.size // scores.shape[-1]) >= _LEAST_VALUES and floors > MOST_TRUE_FLOORS * values:
         raise EndpointError(
             f"{model} does not list the right label among its most probable tokens for {floors} of {values} rows "
             f"(check: right labels): {_REMEDY}"

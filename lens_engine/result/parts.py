@@ -72,7 +72,8 @@ class Estimate(Accuracy):
     naive: float = Field(description="Accuracy on the rows that chose it, which is too high in the mean.")
     beats: tuple[Chance, ...] = Field((), description="How likely it is better than each rival.")
     more_rows: float | None = Field(
-        None, description="By how much 50 more labelled rows would raise the accuracy; null if that cannot be told."
+        None,
+        description="By how much 50 more labelled rows would raise accuracy or macro-F1; null if that cannot be told.",
     )
 
 
@@ -154,8 +155,8 @@ class SupportExamples(Record):
     estimate: Estimate | None = Field(description="What to expect of new texts; null if nothing was judged.")
     test: Quality | None = Field(description="Quality on the test rows; null without test rows.")
     recommended: bool | None = Field(
-        description="True if the prompt is the first choice of the run, or as good. False if something else is clearly "
-        "better (paired test at 5 %). Null if that cannot be told."
+        description="True if the prompt is the first choice of the run. False if that choice is clearly better (paired "
+        "test at 5 %). Null if that cannot be told."
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
 
@@ -187,9 +188,6 @@ class Answers(Record):
     support_examples: tuple[tuple[int | None, ...] | None, ...] = Field(
         description="Answers of each of `support_examples`, for its use; null for a row that the prompt shows, for a "
         "search row, and if it was asked for no row."
-    )
-    fixed: tuple[tuple[int | None, ...] | None, ...] = Field(
-        description="Answers of the `fixed` prompt of each of `support_examples`, for its use; null if there is none."
     )
     classifier: tuple[int | None, ...] | None = Field(
         description="Answers of the classifier to use; null without one, and for a row that its prompt shows."

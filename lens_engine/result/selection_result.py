@@ -192,7 +192,11 @@ class SelectionResult(Record):
     def beats_largest_class(self) -> bool:
         """Whether the first choice is better than always the most frequent label, as far as that is known."""
         expected = self.expectations.get(self.first)
-        return expected is None or expected.beats_largest_class(self.objective)
+        if expected is None or expected.largest_class is None:
+            return True
+        if self.objective == "accuracy" and isinstance(expected, Estimate) and expected.naive <= expected.largest_class:
+            return False  # an estimate from few rows varies
+        return expected.beats_largest_class(self.objective)
 
     def render(self, text: str, use: Use | None = None) -> RenderedPrompt:
         """The prompt of an input, as it was evaluated, and the rows that were found for it, with their similarity.

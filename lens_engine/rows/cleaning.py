@@ -45,7 +45,7 @@ class CleanProblem:
     """The usable rows of a problem. No text of `dataset` is in `test`."""
 
     dataset: CleanRows
-    test: CleanRows | None  #: None if test rows are held out of the dataset
+    test: CleanRows | None  #: None if none were given
     leaked: list[Example]  #: rows left out of the dataset, because the test rows have their text
 
     @property

@@ -30,6 +30,14 @@ SEARCH_FROM = 100
 """Number of labelled rows from which on LENS searches."""
 
 
+class LensRows(NamedTuple):
+    """What the search rows do in LENS. A row is in several, and is left out where it would judge itself."""
+
+    candidates: tuple[Example, ...]  #: that may be demonstrations (D)
+    score_set: tuple[Example, ...]  #: on which InfoScores are computed (S)
+    validation: tuple[Example, ...]  #: on which permutations are ranked (V)
+
+
 @dataclass(frozen=True, slots=True)
 class DealtRows:
     """The usable rows, and what each does. No text is in two of the four tuples."""
@@ -97,11 +105,13 @@ def deal_rows(problem: Problem, config: SelectionConfig) -> DealtRows:
     test = [] if rows.test is None else _shuffle(rows.test.examples, labels, config.seed, "test")
     if config.rows.test is not None:
         test, _ = _take(test, labels, config.rows.test)
-    quotas = Quotas.of(count_labels(search or judging, labels), config)
+    spread = tuple(_interleave(search, labels))
+    shown = pick_lens_rows(spread, config).candidates or judging
+    quotas = Quotas.of(count_labels(search or judging, labels), count_labels(shown, labels), config)
     return DealtRows(
         task=served.task,
         quotas=quotas,
-        search=tuple(_interleave(search, labels)),
+        search=spread,
         judging=tuple(_interleave(judging, labels)),
         rest=tuple(rest),
         test=tuple(test),
@@ -119,7 +129,7 @@ def _deal(
 ) -> tuple[list[Example], list[Example], list[Example]]:
     """Search rows, judging rows, and the rest."""
     number, options = len(usable), config.rows
-    num_search = min(options.search, number - min(options.judging, number // 2)) if number >= SEARCH_FROM else 0
+    num_search = min(options.search, number - min(options.judging, (number + 1) // 2)) if number >= SEARCH_FROM else 0
     search, others = _take(usable, labels, num_search)
     judging, rest = _take(others, labels, options.judging)
     return search, judging, rest
@@ -140,6 +150,16 @@ def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]
     """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
     groups = np.array([labels.index(example.label) for example in examples], dtype=np.intp)
     return [examples[index] for index in np.lexsort((groups, spread_evenly(groups)))] if examples else []
+
+
+def pick_lens_rows(search: tuple[Example, ...], config: SelectionConfig) -> LensRows:
+    """The search rows as LENS takes them. Validation rows come from their end; each beginning and end has the labels in
+    proportion."""
+    options = config.search
+    most = min(options.validation, len(search) // 2 if options.is_apart else len(search))
+    validation = search[len(search) - most :]
+    others = search[: len(search) - most] if options.is_apart else search
+    return LensRows(others[: config.filtering.candidates], others[: config.filtering.max_score_size], validation)
 
 
 def pick_fit_rows(rows: DealtRows, demonstrations: Collection[int], total: int) -> tuple[Example, ...]:

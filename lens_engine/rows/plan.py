@@ -51,11 +51,6 @@ class FilterRound:
     new_columns: int  #: score examples that are new in this round
     keep: int
 
-    @property
-    def pairs(self) -> int:
-        """Pairs of the round. Only new columns are computed, because each score set begins with the one before."""
-        return self.candidates * self.new_columns
-
 
 def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: int | None = None) -> list[FilterRound]:
     """The rounds for `num_candidates` candidates; at least one, because the search needs InfoScores.

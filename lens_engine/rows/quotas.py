@@ -1,10 +1,8 @@
-"""Quotas: the number of demonstrations, of survivors of a round or of rows of a split, for each label."""
+"""Quotas: the number of demonstrations, of survivors of a round or of dealt rows, for each label."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
-from random import Random
 from typing import TypeVar
 
 import numpy as np
@@ -23,8 +21,8 @@ class Quotas:
     by_label: Mapping[str, int] | None  #: None if permutations need not, or cannot, be label-balanced
 
     @classmethod
-    def of(cls, counts: Mapping[str, int], config: SelectionConfig) -> "Quotas":
-        """From the number of rows of each label from which demonstrations are drawn.
+    def of(cls, counts: Mapping[str, int], shown: Mapping[str, int], config: SelectionConfig) -> "Quotas":
+        """From the number of rows of each label, and of those from which demonstrations are drawn.
 
         With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn.
         It shows at most half of the rows, and of each label at most half, because the others judge it.
@@ -32,7 +30,7 @@ class Quotas:
         n = min(config.num_demonstrations, max(sum(counts.values()) // 2, 1))
         if not config.balanced or n < len(counts):
             return cls(n, None)
-        by_label = share_equally(n, {label: max(count // 2, 1) for label, count in counts.items()})
+        by_label = share_equally(n, {label: min(max(counts[label] // 2, 1), shown[label]) for label in counts})
         return cls(sum(by_label.values()), by_label)
 
     def group(self, label_indices: IndexArray) -> tuple[IndexArray, tuple[int, ...]]:
@@ -103,30 +101,3 @@ def take_quotas(items: Iterable[T], quotas: Mapping[str, int], label_of: Callabl
         else:
             rest.append(item)
     return taken, rest
-
-
-_SEED = 0
-
-
-def draw_sample(rows: Sequence[tuple[str, int]], most_rows: int, most_characters: int) -> list[int]:
-    """Draw rows, given by label and length (characters), and return their indexes in order: all of them if they fit.
-
-    Half of the sample goes to the labels in equal parts, so that a rare label keeps its rows; the other half is drawn
-    from all rows. If the characters do not suffice, every label has a row before one has a second. The same rows give
-    the same sample.
-    """
-    if len(rows) <= most_rows and sum(length for _, length in rows) <= most_characters:
-        return list(range(len(rows)))
-    each = most_rows // (2 * len({label for label, _ in rows}))
-    taken, first, others = Counter[str](), list[tuple[int, int]](), list[int]()
-    for index in Random(_SEED).sample(range(len(rows)), len(rows)):
-        label = rows[index][0]
-        if taken[label] < each:
-            first.append((taken[label], index))
-        else:
-            others.append(index)
-        taken[label] += 1
-    order = [index for _, index in sorted(first, key=lambda one: one[0])] + others
-    ends = accumulate(rows[index][1] for index in order)
-    fitting = sum(1 for _ in takewhile(lambda end: end <= most_characters, ends))
-    return sorted(order[: min(most_rows, max(1, fitting))])

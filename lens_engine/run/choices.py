@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from lens_engine.classifier.candidates import WITHOUT_MODEL
-from lens_engine.classifier.quality import RowFigures, is_clearly_better
+from lens_engine.classifier.quality import RowFigures, is_clearly_better, measure_macro_f1, share_of_largest_class
 from lens_engine.classifier.regression import normalise
 from lens_engine.config import Use
 from lens_engine.method.judgement import Judgement
@@ -21,10 +21,10 @@ from lens_engine.method.setup import Findings, Setup
 from lens_engine.model.limits import keep_unanswered
 from lens_engine.randomness import make_generator
 from lens_engine.result import Chance, Estimate
-from lens_engine.run.choose import BAGS, NO_ANSWER, Corrected, correct, measure_growth
+from lens_engine.run.choose import BAGS, Choose, Corrected, Scores, correct, measure_growth
 from lens_engine.run.propose import Proposal
 from lens_engine.run.state import RunState
-from lens_engine.run.table import Line, Table
+from lens_engine.run.table import NO_ANSWER, Line, Table
 from lens_engine.types import Example, FloatArray, HeadlineKind, IndexArray
 
 
@@ -39,7 +39,10 @@ class Choices:
 
     def prompt(self, use: Use, *, is_fixed: bool = False) -> Line | None:
         """The prompt for a use, in the wording of the run, or the best fixed one of them; None if none was judged."""
-        return self._choose(self._list_prompts(use, is_fixed=is_fixed))
+        best = self._choose(self._list_prompts(use, self.wording))
+        if best is None or not is_fixed or self.proposals[best.prompt or 0].form.kind == "fixed":
+            return best
+        return self._choose(self._list_prompts(use, self.wording, is_fixed=True))
 
     @cached_property
     def classifier(self) -> Line | None:
@@ -82,18 +85,36 @@ class Choices:
         return self._estimates[key]
 
     def _estimate(self, line: Line, use: Use, *, is_fixed: bool) -> Estimate:
-        lines = self._classifiers if line.prompt is None else self._list_prompts(use, is_fixed=is_fixed)
-        rng = make_generator(self.table.setup.config.seed, "estimate")
-        rivals = self._list_rivals(use, line)
-        others = [one for group in rivals.values() for one in group if one not in lines]
-        asked = max(one.num_asked for one in lines)  # rivals are compared on the same rows
-        scores = self.table.score([*lines, *others], asked)
-        hits = self.table.score([*lines, *others], asked, by_accuracy=True).values
-        places = {id(one): place for place, one in enumerate([*lines, *others])}
+        by_wording = [self._classifiers]
+        if line.prompt is not None:
+            wordings = range(len(self.table.setup.tasks))
+            by_wording = [self._list_prompts(use, wording, is_fixed=is_fixed) for wording in wordings]
+        lines, rivals = [one for group in by_wording for one in group], self._list_rivals(use, line)
+        lines += [one for group in rivals.values() for one in group if one not in lines]
+        asked = max(one.num_asked for group in by_wording for one in group)
+        scores, hits = self.table.score(lines, asked), self.table.score(lines, asked, by_accuracy=True).values
+        places = {id(one): place for place, one in enumerate(lines)}
         named = {name: [places[id(one)] for one in group] for name, group in rivals.items() if group}
-        found = correct(scores, len(lines), hits, named, rng, self.bags)
-        growth = measure_growth(scores.take(range(len(lines))), rng) if self.bags >= BAGS else None
+        groups = [[places[id(one)] for one in group] for group in by_wording]
+        choose = self._choose_again(scores, groups)
+        rng = make_generator(self.table.setup.config.seed, "estimate")
+        found = correct(scores, choose, hits, named, rng, self.bags)
+        growth = measure_growth(scores, choose, rng) if self.bags >= BAGS else None
+        growth = None if growth is None else min(growth, round(1 - found.figure, 3))
         return self._describe(line, found, growth, scores.num_rows)
+
+    def _choose_again(self, scores: Scores, groups: Sequence[Sequence[int]]) -> Choose:
+        """How a choice is made again on other rows: first the wording, by the prompts for the use of the run, and then
+        among its contenders. `groups`: their places, by wording."""
+        read = [] if len(groups) < 2 else self._list_read(self.table.setup.config.use)
+        of_wordings, own = self.table.score(read, scores.num_rows), [scores.take(group) for group in groups]
+
+        def choose(weights: FloatArray) -> int:
+            wording = self.proposals[read[of_wordings.choose(weights)].prompt or 0].wording if read else 0
+            place = wording if groups[wording] else self.wording
+            return groups[place][own[place].choose(weights)]
+
+        return choose
 
     def is_short(self, line: Line) -> bool:
         """Whether a prompt was asked for fewer rows than the first choice: it was dropped, or the run ended."""
@@ -113,27 +134,29 @@ class Choices:
 
     def _describe(self, line: Line, found: Corrected, growth: float | None, num_rows: int) -> Estimate:
         gold: IndexArray = self.table.gold[line.places[line.places < num_rows]]
-        largest = np.bincount(gold).max() / len(gold) if len(gold) else None
+        largest = np.bincount(gold).argmax() if len(gold) else 0
         is_macro = self.table.setup.config.objective == "macro_f1"
         return Estimate(
             accuracy=found.accuracy,
             n=len(gold),
             ci95=(found.low, found.high),
             macro_f1=found.figure if is_macro else None,
-            largest_class=largest,
+            largest_class=share_of_largest_class(gold) if len(gold) else None,
+            largest_class_macro_f1=measure_macro_f1(np.full(len(gold), largest), gold) if is_macro else None,
             naive=found.naive,
             beats=tuple(Chance(rival=name, chance=round(chance, 3)) for name, chance in found.beats.items()),
             more_rows=growth,
         )
 
     def _list_rivals(self, use: Use, line: Line) -> dict[str, list[Line]]:
-        """No examples, classifiers without a model, and all random sets (those that are left are no average sets)."""
+        """Classifiers without a model; in the wording of the run no examples, and all random sets (those that are left
+        are no average sets)."""
         found: dict[str, list[Line]] = {"zero_shot": [], "words": [], "embeddings": [], "random": []}
         for one in self.table.lines:
             asked = None if one.prompt is None else self.proposals[one.prompt]
             name = one.name if asked is None else asked.method
-            is_known = asked.form.kind == "fixed" if asked and name == "random" else self.table.is_whole(one)
-            if one is not line and is_known and name in found and one.use in (None, use):
+            is_rival = asked is None or (asked.form.kind == "fixed" and asked.wording == self.wording)
+            if one is not line and is_rival and name in found and one.use in (None, use):
                 found[name].append(one)
         return found
 
@@ -144,9 +167,9 @@ class Choices:
     def _classifiers(self) -> list[Line]:
         return [one for one in self.table.lines if one.prompt is None]
 
-    def _list_prompts(self, use: Use, *, is_fixed: bool = False) -> list[Line]:
+    def _list_prompts(self, use: Use, wording: int, *, is_fixed: bool = False) -> list[Line]:
         def fits(one: Proposal) -> bool:
-            return one.wording == self.wording and (not is_fixed or one.form.kind == "fixed")
+            return one.wording == wording and (not is_fixed or one.form.kind == "fixed")
 
         return self._list_read(use, fits)
 
@@ -158,7 +181,7 @@ class Choices:
             for one in self.table.lines
             if one.prompt is not None
             and one.use in uses
-            and self.table.is_whole(one)
+            and one.prompt in self.table.left
             and len(one.places)
             and fits(self.proposals[one.prompt])
         ]

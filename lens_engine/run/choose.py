@@ -7,23 +7,23 @@ accurate cross-validation", Machine Learning 107, 2018): rows are drawn with rep
 them, and its figure on the rows that were not drawn counts. It asks the model nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lens_engine.classifier.quality import wilson
 from lens_engine.types import FloatArray, IndexArray
 
-NO_ANSWER = -1
-"""In a table of answers: the contender shows the row, or was not asked for it."""
+Choose = Callable[[FloatArray], int]
+"""Makes a choice on rows with weights `[rows]`: the place of a contender."""
 
 BAGS, FEW_BAGS = 500, 50
 """Samples of an estimate: of a result, and of one that is shown before the end."""
 
-_FEW_BAGS = 200
+_BAGS_OF_CHANCES = 200
 _LEAST_ROWS_FOR_PRICES, _LEAST_ROWS_TO_END = 30, 50
 _MOST_BEHIND = 0.02
 """By how much a cheaper contender may be behind, beside the standard error: that of few rows is wide."""
@@ -95,6 +95,14 @@ class Scores:
         """`[contenders]`, the figure of each contender on its rows with these weights `[rows]`; -inf on none."""
         return np.asarray(self._average(self._filled, weights[None])[0])
 
+    def lead(self, one: int, others: Sequence[int], weights: FloatArray) -> float:
+        """By how much a contender leads the mean of others, each on the rows of `weights` `[rows]` that both answer."""
+        rivals = list(others)
+        both = weights * self._known[one] * self._known[rivals]  # [others, rows]
+        counts = both.sum(axis=1)
+        leads = (both * (self._filled[one] - self._filled[rivals])).sum(axis=1) / np.maximum(counts, 1e-9)
+        return float(leads[counts > 0].mean()) if counts.any() else np.nan
+
     def choose(self, weights: FloatArray | None = None) -> int:
         """The cheapest within a standard error of the best, paired by row, and two points; `weights`: `[rows]`."""
         weights = np.ones(self.num_rows) if weights is None else weights
@@ -114,7 +122,7 @@ class Scores:
 
     def chances(self, rng: np.random.Generator) -> FloatArray:
         """`[2, contenders]`, the shares of bags in which each is best, and is chosen (on few rows: is best)."""
-        bags = draw_bags(self.num_rows, _FEW_BAGS, rng)
+        bags = draw_bags(self.num_rows, _BAGS_OF_CHANCES, rng)
         means = self.means(bags)
         best = chosen = means.argmax(axis=1).tolist()
         if self.num_rows >= _LEAST_ROWS_FOR_PRICES:
@@ -128,7 +136,7 @@ class Scores:
             return 0.0
         if self.num_rows < _LEAST_ROWS_TO_END:
             return np.inf
-        means = self._average(self._filled, draw_bags(self.num_rows, _FEW_BAGS, rng))
+        means = self._average(self._filled, draw_bags(self.num_rows, _BAGS_OF_CHANCES, rng))
         own = self.average(np.ones(self.num_rows))
         means = np.where(np.isfinite(means), means, own)  # a bag may have no row that a contender answers
         gain = float((means.max(axis=1) - means[:, own.argmax()]).mean())
@@ -159,7 +167,7 @@ class Corrected:
 
 def correct(
     scores: Scores,
-    number: int,
+    choose: Choose,
     hits: FloatArray,
     rivals: Mapping[str, Sequence[int]],
     rng: np.random.Generator,
@@ -168,24 +176,23 @@ def correct(
     """The figure of the choice without the optimism of choosing.
 
     Args:
-        number: of contenders, the first ones, among which is chosen; the others are rivals alone.
+        choose: makes the choice; what it never chooses is a rival alone.
         hits: `[contenders, rows]`, 1 where the answer is right.
         rivals: contenders that the choice is compared with, by name; the mean of several counts.
         bags: number of samples.
     """
-    own, by_hits = scores.take(range(number)), replace(scores, values=hits)
-    chosen, found, wins = own.choose(), list[tuple[float, float]](), {name: list[float]() for name in rivals}
-    for inside, outside in _draw_pairs(scores.num_rows, bags, rng):
-        one = own.choose(inside)
+    by_hits, chosen = replace(scores, values=hits), choose(np.ones(scores.num_rows))
+    found, wins = list[tuple[float, float]](), {name: list[float]() for name in rivals}
+    for inside in draw_bags(scores.num_rows, bags, rng):
+        one, outside = choose(inside), (inside == 0).astype(np.float64)
         figures = scores.average(outside)
         if not np.isfinite(figures[one]):
             continue
         found.append((float(figures[one]), float(by_hits.average(outside)[one])))
         for name, places in rivals.items():
-            others = figures[[place for place in places if np.isfinite(figures[place])]]
-            if len(others):
-                rival = float(others.mean())
-                wins[name].append(float(figures[one] > rival) + 0.5 * float(figures[one] == rival))
+            lead = scores.lead(one, places, outside)
+            if np.isfinite(lead):
+                wins[name].append(float(lead > 0) + 0.5 * float(lead == 0))
     known = hits[chosen][~np.isnan(hits[chosen])]
     naive = float(known.mean()) if len(known) else 0.0
     figure, accuracy = np.mean(found, axis=0).tolist() if found else (naive, naive)
@@ -194,7 +201,7 @@ def correct(
     return Corrected(figure, accuracy, low, high, beats, naive)
 
 
-def measure_growth(scores: Scores, rng: np.random.Generator) -> float | None:
+def measure_growth(scores: Scores, choose: Choose, rng: np.random.Generator) -> float | None:
     """What `MORE_ROWS` further rows would add to the figure of the choice; None with too few rows to tell.
 
     The choice is made on a half and on four fifths of the rows and measured on the others. Its figure is taken to
@@ -204,30 +211,15 @@ def measure_growth(scores: Scores, rng: np.random.Generator) -> float | None:
     few, many = n // 2, 4 * n // 5
     if few < 5 or many == few:
         return None
-    found = {size: [_choose_on(scores, size, rng) for _ in range(_SUBSAMPLES)] for size in (few, many)}
+    found = {size: [_choose_on(scores, choose, size, rng) for _ in range(_SUBSAMPLES)] for size in (few, many)}
     at_few, at_many = (float(np.nanmean(found[size])) for size in (few, many))
     slope = max(at_many - at_few, 0.0) / (few**-0.5 - many**-0.5)
     return round(float(slope * (n**-0.5 - (n + MORE_ROWS) ** -0.5)), 3)
 
 
-def _choose_on(scores: Scores, size: int, rng: np.random.Generator) -> float:
+def _choose_on(scores: Scores, choose: Choose, size: int, rng: np.random.Generator) -> float:
     """The figure, on the other rows, of the choice on a random part of the rows."""
     inside = np.zeros(scores.num_rows)
     inside[rng.permutation(scores.num_rows)[:size]] = 1.0
-    figure = scores.average(1.0 - inside)[scores.choose(inside)]
+    figure = scores.average(1.0 - inside)[choose(inside)]
     return float(figure) if np.isfinite(figure) else np.nan
-
-
-def _draw_pairs(num_rows: int, number: int, rng: np.random.Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
-    for inside in draw_bags(num_rows, number, rng):
-        outside: NDArray[np.bool_] = inside == 0
-        if outside.any():
-            yield inside, outside.astype(np.float64)
-
-
-def wilson(share: float, n: float, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share of `n` rows; hits and rows need be no whole numbers."""
-    share = min(max(share, 0.0), 1.0)
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return max(centre - half, 0.0), min(centre + half, 1.0)

@@ -115,7 +115,7 @@ class Classifying:
     def random_set(self) -> tuple[Example, ...]:
         """Demonstrations drawn at random."""
         rows, setup = self.setup.rows.proposable, self.setup
-        (drawn,) = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, 1)
+        (drawn,) = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 1)
         return tuple(rows[index] for index in drawn)
 
     @cached_property

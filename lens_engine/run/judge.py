@@ -73,8 +73,9 @@ class Judge:
                 continue
             self.meter.enter(Phase.JUDGE, number + 1, len(rungs))
             for places in self._cut(state, rung):
-                state = self._ask(state, places, rung)
-                save(state)
+                for block in [places] if self._affords(places, rung) else [[one] for one in places]:
+                    state = self._ask(state, block, rung)
+                    save(state)
             left = self._drop(state, rungs[number + 1].permutations) if rung is not rungs[-1] else state.left
             state = Judging(state.cells, left, number + 1)
             save(state)
@@ -98,6 +99,11 @@ class Judge:
             blocks.append([one])
         return blocks
 
+    def _affords(self, places: Sequence[int], rung: Rung) -> bool:
+        """Whether the budget covers a block: answers of one that it ends are lost."""
+        costs = (price_prompt(self.setup, self.proposals[one], rung.end - rung.start) for one in places)
+        return self.meter.affords(sum(costs, Cost()))
+
     def _ask(self, state: Judging, places: Sequence[int], rung: Rung) -> Judging:
         examples = self.setup.rows.judging[rung.start : rung.end]
         found = ask_prompts(self.setup, self.meter, [self.proposals[one] for one in places], examples)
@@ -107,12 +113,13 @@ class Judge:
         return Judging(cells, state.left, state.rungs_done)
 
     def _drop(self, state: Judging, most: int) -> tuple[int, ...]:
-        """The prompts that go on. No examples and a random set do in any case: the choice is compared with them. So do
-        the best for each use, and the best fixed prompt of its wording, which a result has beside nearest rows."""
+        """The prompts that go on. The best for each use does in any case; so do, in its wording, no examples and a
+        random set, with which it is compared, and the best fixed prompt, which a result has beside nearest rows."""
         table = Table.of(self.setup, self.proposals, state.cells)
         rng = make_generator(self.setup.config.seed, "judge", state.rungs_done)
-        first = {self.proposals[one].method: one for one in reversed(state.left)}
-        kept, is_open = {first[name] for name in ("zero_shot", "random") if name in first}, False
+        fixed = [one for one in state.left if not self.proposals[one].form.nearest]
+        first = {(self.proposals[one].method, self.proposals[one].wording): one for one in fixed[::-1]}
+        kept, is_open = set[int](), False
         chances = dict.fromkeys(state.left, 0.0)
         for use in self.setup.uses:
             lines = [line for line in table.lines if line.use == use and line.prompt in state.left]
@@ -121,7 +128,9 @@ class Judge:
             best_shares, chosen_shares = scores.chances(rng)
             places = [line.prompt or 0 for line in lines]
             asked, best = [self.proposals[one] for one in places], int(best_shares.argmax())
-            is_fixed = [not one.form.nearest and one.wording == asked[best].wording for one in asked]
+            wording = asked[best].wording
+            is_fixed = [not one.form.nearest and one.wording == wording for one in asked]
+            kept |= {first[name, wording] for name in ("zero_shot", "random") if (name, wording) in first}
             ranked = zip(is_fixed, scores.means(np.ones((1, scores.num_rows)))[0], places, strict=True)
             kept |= {places[best], max(ranked, key=lambda one: one[:2])[2]}
             for place, chance in zip(places, chosen_shares, strict=True):

@@ -13,7 +13,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.prices import Cost, Prices, TokenLengths
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.method.lens import MOST_FINALISTS, Lens
-from lens_engine.method.setup import Findings, Setup, pick_lens_rows
+from lens_engine.method.setup import Findings, Setup
 from lens_engine.model.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.model.local.model_files import BUNDLED_MODEL
 from lens_engine.prompt.embedder import has_embedder
@@ -22,7 +22,7 @@ from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_label
 from lens_engine.result import RowCounts
 from lens_engine.rows.context import fit_to_context
-from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows
+from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows, pick_lens_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.propose import NEAREST, NEAREST_AFTER_FIXED, propose
@@ -43,8 +43,8 @@ def check_budget(setup: Setup, reserve: Cost, money: Money | None = None) -> Non
 
 def _refuse_limit(name: str, limit: str, needed: str) -> InvalidConfig:
     return InvalidConfig(
-        f"{name} is {limit}, and one prompt on the first judging rows with the test rows {needed}; raise it, or lower "
-        "rows.test",
+        f"{name} is {limit}, and one prompt on the first judging rows with the test rows (if any) {needed}; raise it, "
+        "or lower rows.test",
         field=f"options.budget.{name}",
     )
 
@@ -178,7 +178,7 @@ def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) 
             raise name_wording(tasks, place, error) from error
     rows = replace(rows, task=asked[0])
     lengths, states = measure_lengths(rows, rows.task, scorer), scorer.num_layers > 0
-    return _set_up(tuple(asked), rows, config, lengths, scorer.identity.dtype, states, has_probabilities)
+    return _set_up(tuple(asked), rows, config, lengths, states, has_probabilities)
 
 
 def _set_up(
@@ -186,27 +186,28 @@ def _set_up(
     rows: DealtRows,
     config: SelectionConfig,
     lengths: TokenLengths,
-    dtype: str = "float32",
     shows_states: bool = False,
     has_probabilities: bool = True,
 ) -> Setup:
-    candidates, score_set, validation = map(len, pick_lens_rows(rows, config))
+    candidates, score_set, validation = map(len, pick_lens_rows(rows.search, config))
     n = rows.quotas.num_demonstrations
     prices = Prices(config, lengths, candidates, score_set, validation, n, has_probabilities)
     _check_keep(rows, config)
-    return Setup(tasks, config, rows, prices, dtype, shows_states, has_probabilities)
+    return Setup(tasks, config, rows, prices, shows_states, has_probabilities)
 
 
 def _check_keep(rows: DealtRows, config: SelectionConfig) -> None:
-    """Refuse a `filtering.keep` that cannot fill the quotas, whichever label gets the odd place."""
-    quotas, num_labels = rows.quotas, len(rows.task.labels)
-    least = quotas.num_demonstrations if quotas.by_label is None else max(quotas.by_label.values()) * num_labels
-    if rows.search and config.filtering.keep < least:
-        raise InvalidConfig(
-            f"filtering.keep is {config.filtering.keep}, and {quotas.num_demonstrations} demonstrations of "
-            f"{num_labels} labels need at least {least} examples to choose from; raise it",
-            field="options.filtering.keep",
-        )
+    """Refuse a number of candidates, before or after filtering, that cannot fill a permutation."""
+    options, quotas, num_labels = config.filtering, rows.quotas, len(rows.task.labels)
+    n = min(config.num_demonstrations, len(rows.search) // 2)
+    kept = n if quotas.by_label is None else max(quotas.by_label.values()) * num_labels
+    for name, number, least in (("candidates", options.candidates, n), ("keep", options.keep, kept)):
+        if rows.search and number is not None and number < least:
+            raise InvalidConfig(
+                f"filtering.{name} is {number}, and {n} demonstrations of {num_labels} labels need at least {least} "
+                "examples to choose from; raise it",
+                field=f"options.filtering.{name}",
+            )
 
 
 def price_run(setup: Setup) -> dict[Phase, Cost]:
@@ -238,8 +239,8 @@ def list_classifier_steps(setup: Setup) -> dict[str, Cost]:
 
 
 def price_test(setup: Setup) -> Cost:
-    """The test rows after each prompt that may be chosen: for each use one that finds rows, and a fixed one; then no
-    examples, and the classifier."""
+    """The test rows after each prompt that may be chosen, large sets aside: for each use one that finds rows, and a
+    fixed one; then no examples, and the classifier."""
     rows, prices = len(setup.rows.test), setup.prices
     if not rows:
         return Cost()

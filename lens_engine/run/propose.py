@@ -111,12 +111,12 @@ def _draw_sets(setup: Setup) -> Iterator[Proposal]:
     """Random sets and, without a search, spread ones; in each wording in turn."""
     rows, number, seen = setup.rows.proposable, setup.config.search.sets, set[tuple[int, ...]]()
     num_random = max(number // _AFTER_SEARCH, 1) if setup.rows.search else number - number // 2
-    random = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, 0, num_random)
+    random = draw_permutations(rows, setup.task, setup.rows.quotas, setup.config.seed, num_random)
     spread = () if setup.rows.search else _draw_spread(setup, number // 2)
     for place, pair in enumerate(zip_longest(random, spread), start=1):
         for method, permutation in zip(("random", "spread"), pair, strict=True):
             if permutation is not None and permutation not in seen:
-                wording, examples = len(seen) % len(setup.tasks), tuple(rows[index] for index in permutation)
+                wording, examples = (place - 1) % len(setup.tasks), tuple(rows[index] for index in permutation)
                 seen.add(permutation)
                 yield Proposal(_name(f"{method} {place}", wording), method, wording, rows=examples)
 
@@ -136,13 +136,13 @@ def _draw_spread(setup: Setup, number: int) -> Iterator[tuple[int, ...]]:
 
 
 def _draw_large(setup: Setup) -> Iterator[Proposal]:
-    """Large label-balanced sets: at most half of the rows, and half of those of a label."""
+    """Large label-balanced sets, of rows that do not judge; if all do, of at most half of them, and of a label."""
     rows, labels = (*setup.rows.search, *setup.rows.rest) or setup.rows.judging, setup.task.labels
     order = make_generator(setup.config.seed, "many").permutation(len(rows))
     counts = count_labels(rows, labels)
     shares = counts if setup.rows.search else {label: max(count // 2, 1) for label, count in counts.items()}
     for size in MANY:
-        if size > setup.rows.quotas.num_demonstrations and size <= sum(shares.values()):
+        if setup.rows.quotas.num_demonstrations < size <= sum(shares.values()):
             taken, _ = take_quotas((rows[place] for place in order), share_equally(size, shares), lambda one: one.label)
             mixed = make_generator(setup.config.seed, "many", size).permutation(size)
             yield Proposal(f"{size} examples", "many", rows=tuple(taken[place] for place in mixed))

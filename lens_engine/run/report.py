@@ -168,7 +168,9 @@ class _Report:
     def show_classifier(self, line: Line) -> Classifier:
         """The classifier to use, with its quality on test rows, or else by cross-validation."""
         quality = measure_figures(self.found.test_line(line) or self.found.judge_line(line))
-        return self.found.state.candidates[line.candidate or 0].classifier.model_copy(update={"quality": quality})
+        return self.found.state.candidates[line.candidate or 0].classifier.model_copy(
+            update={"quality": quality, "dataset_sha256": digest_examples(self.prepared.problem.examples)}
+        )
 
     def list_classifiers(self) -> tuple[TestedClassifier, ...]:
         """Every candidate for the classifier, the cheapest first."""
@@ -235,10 +237,6 @@ class _Report:
         rows = found.setup.rows.test if is_test else found.setup.rows.columns
         uses, chosen = found.setup.uses, choices.classifier
         prompts = [self._list_own(choices.prompt(use), len(rows)) for use in uses]
-        fixed = []
-        for use in uses:
-            line, other = choices.prompt(use), choices.prompt(use, is_fixed=True)
-            fixed.append(self._list_own(None if other is line else other, len(rows))[0])
         classifier, confidences = self._list_own(chosen, len(rows))
         has_probabilities = found.setup.has_probabilities
         return Answers(
@@ -246,7 +244,6 @@ class _Report:
             rows=tuple(one.row for one in rows),
             gold=tuple(found.setup.task.index_labels(rows).tolist()),
             support_examples=tuple(answers for answers, _ in prompts),
-            fixed=tuple(fixed),
             classifier=classifier,
             support_examples_probabilities=tuple(one if has_probabilities else None for _, one in prompts),
             classifier_probabilities=confidences,

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from lens_engine.method.setup import Setup
-from lens_engine.model.limits import UNFINISHED, count_true_floors, find_floors, find_rows, has_floors
+from lens_engine.model.limits import UNFINISHED, find_floors, find_rows, has_floors
 from lens_engine.prompt.wording import show_count
 from lens_engine.result import Contender
 from lens_engine.run.choices import Found
@@ -13,7 +11,7 @@ from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
 from lens_engine.show.verdict import warn_of_largest_class
 from lens_engine.show.words import STEPS
-from lens_engine.types import IndexArray, LabelLogProbs, StopReason
+from lens_engine.types import LabelLogProbs, StopReason
 
 ANSWERS_ALONE = (
     "the model gives answers and no probabilities: the search began with random examples, a prompt cannot be "
@@ -78,22 +76,11 @@ def _describe_asking(setup: Setup, state: RunState) -> list[str]:
     found = [*({} if state.judging is None else state.judging.cells).values(), *state.tested.values()]
     if not setup.has_probabilities:
         return [ANSWERS_ALONE, *_describe_unfinished(found)]
-    return _describe_floors(setup, state) if has_floors(setup.task) else []
-
-
-def _describe_floors(setup: Setup, state: RunState) -> list[str]:
-    """How many labels were not listed on the rows that judged and tested prompts."""
-    judged = () if state.judging is None else state.judging.cells.values()
-    gold, tested = (setup.task.index_labels(rows) for rows in (setup.rows.judging, setup.rows.test))
-    found = [_count(one, gold[: len(one)]) for one in judged]
-    found += [_count(one, tested) for one in state.tested.values()]
-    values, floors, true_values, true_floors = (int(column) for column in np.array(found).reshape(-1, 4).sum(axis=0))
-    if not floors:
-        return []
+    floors = sum(int(find_floors(one).sum()) for one in found) if has_floors(setup.task) else 0
     return [
-        f"{floors:,} of {values:,} values of labels are upper bounds, because the server lists the most probable "
-        f"tokens alone; so are {true_floors:,} of the {true_values:,} values of right labels"
-    ]
+        f"{floors:,} of {sum(one.size for one in found):,} values of labels are upper bounds, because the server lists "
+        "the most probable tokens alone"
+    ][: min(floors, 1)]
 
 
 def _describe_unfinished(found: list[LabelLogProbs]) -> list[str]:
@@ -105,10 +92,6 @@ def _describe_unfinished(found: list[LabelLogProbs]) -> list[str]:
         f"{unfinished:,} of {rows:,} answers ended while the model was thinking, and count as wrong; raise "
         "max_completion_tokens, or turn the reasoning off (docs/servers.md)"
     ]
-
-
-def _count(scores: LabelLogProbs, gold: IndexArray) -> tuple[int, int, int, int]:
-    return scores.size, int(find_floors(scores).sum()), len(scores), count_true_floors(scores, gold)
 
 
 def _describe_sample(setup: Setup) -> list[str]:

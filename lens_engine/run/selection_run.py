@@ -99,8 +99,7 @@ class SelectionRun:
                 raise NothingSelected(stopped.reason) from stopped
             return stopped.reason
         self._show_best(BAGS)
-        is_short = self.state.skipped or self.state.cut_off is not None
-        return StopReason.BUDGET if is_short else StopReason.COMPLETED
+        return StopReason.BUDGET if self.state.is_short else StopReason.COMPLETED
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
@@ -117,7 +116,7 @@ class SelectionRun:
 
         What asks no model and the test rows ignore the budget, but for money that is spent.
         """
-        is_owed = name in (TESTED, *WITHOUT_MODEL)
+        is_owed = name in (TESTED, *WITHOUT_MODEL) or (name == SEARCHED and self.state.lens is None)
         cost = list_classifier_steps(self.setup).get(name, Cost())
         reserve = price_test(self.setup) if name != TESTED else Cost()
         judging = self.prepared.price_of_judging  # the most that it costs; half is usual
@@ -236,11 +235,14 @@ class SelectionRun:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         try:
-            self.state = RunState.from_checkpoint(checkpoint)
+            state, budget = RunState.from_checkpoint(checkpoint), checkpoint.values["budget"]
         except UNREADABLE as error:
             raise CheckpointForeign("the checkpoint has a form that Lens cannot read; start the run afresh") from error
-        self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache, self.state.refused)
-        self.meter.limits.money.resume(self.state.paid)
+        self.meter.limits.money.resume(state.paid)
+        if state.is_short and budget != self._budget:
+            return  # another budget may have other steps; scores are in the pair cache
+        self.state = state
+        self.meter.resume(state.spent, state.seconds, state.pairs_from_cache, state.refused)
         self.meter.standing.cut_off = self.state.cut_off
         self._reprice()
 
@@ -264,8 +266,7 @@ class SelectionRun:
         if state.lens is not None:
             filtering = state.lens.filtering
             meter.standing.survivors = len(filtering.survivors) if filtering.rounds_done else None
-        if state.cut_off is None or self._has_something:  # with a larger budget the run begins again
-            self.store.save(self._pack())
+        self.store.save(self._pack())
 
     def _reprice(self) -> None:
         """Take what was saved off the plan, once the search is over."""
@@ -280,7 +281,12 @@ class SelectionRun:
     def _pack(self) -> Checkpoint:
         identity, standing = self.meter.scorer.identity, self.meter.standing
         packed = self.state.to_checkpoint(self._fingerprint, identity.dtype, standing.phase, standing.step)
-        return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
+        values = {**packed.values, "budget": self._budget}
+        return replace(packed, values=values, device=identity.device, result_if_cancelled=self.result_if_cancelled)
+
+    @property
+    def _budget(self) -> dict[str, Any]:
+        return self.setup.config.budget.model_dump(mode="json")
 
     def _show_best(self, bags: int) -> None:
         choices = self._find(bags).choices

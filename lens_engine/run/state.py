@@ -172,6 +172,11 @@ class RunState:
     refused: int = 0
     paid: Paid = Paid()
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the budget left a step out, or ended one."""
+        return bool(self.skipped) or self.cut_off is not None
+
     def to_checkpoint(self, fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
         lens, arrays = (None, dict[str, NDArray[Any]]()) if self.lens is None else self.lens.pack()
         judging = None

@@ -20,9 +20,12 @@ from lens_engine.method.objective import find_label_biases
 from lens_engine.method.setup import Setup
 from lens_engine.model.limits import keep_unanswered, pick_answers
 from lens_engine.rows.dealing import index_rows
-from lens_engine.run.choose import NO_ANSWER, Scores
+from lens_engine.run.choose import Scores
 from lens_engine.run.propose import Proposal
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+NO_ANSWER = -1
+"""In a table of answers: the contender shows the row, or was not asked for it."""
 
 _HELD_PRICE = 0.1
 """Price of a token that is the same for every input, in those of a token that is not: what vendors charge for one in
@@ -55,7 +58,8 @@ class Table:
 
     setup: Setup
     lines: tuple[Line, ...]
-    num_whole: int  #: judging rows for which each prompt that is not dropped was asked
+    left: frozenset[int]  #: places of the prompts that are not dropped
+    num_whole: int  #: judging rows for which each of them was asked
 
     @classmethod
     def of(
@@ -73,8 +77,8 @@ class Table:
             lines += _read_prompt(setup, rows.gold, place, proposals[place], found)
         places = index_rows(setup.rows.columns)
         lines += [_read_candidate(place, one, places) for place, one in enumerate(candidates)]
-        asked = [len(cells[place]) for place in left or cells if place in cells]
-        return cls(setup, tuple(lines), min(asked, default=0))
+        asked = {place: len(cells[place]) for place in left or cells if place in cells}
+        return cls(setup, tuple(lines), frozenset(asked), min(asked.values(), default=0))
 
     @cached_property
     def gold(self) -> IndexArray:
@@ -86,10 +90,6 @@ class Table:
         found = np.full(len(self.gold), NO_ANSWER, dtype=np.intp)
         found[line.places] = pick_answers(line.log_probs, self.gold[line.places])
         return found
-
-    def is_whole(self, line: Line) -> bool:
-        """Whether a contender was asked for as many rows as those that are not dropped."""
-        return line.num_asked >= self.num_whole
 
     def score(self, lines: Sequence[Line], number: int | None = None, *, by_accuracy: bool = False) -> Scores:
         """The scores of some lines by accuracy or by the objective, on the first `number` columns; None for those that

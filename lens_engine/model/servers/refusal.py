@@ -49,11 +49,7 @@ class RequestRefused(EndpointError):
     def __init__(self, sentence: str, *, said: str, status: int, reason: str) -> None:
         super().__init__(sentence, said=said)
         self.status, self.reason = status, reason
-
-    @property
-    def is_for_content(self) -> bool:
-        """Whether what the prompt says is refused, and another prompt may be answered."""
-        return self.status in _CONTENT_STATUS and is_about_content(self.reason)
+        self.is_for_content = status in _CONTENT_STATUS and is_about_content(reason)  #: another may be answered
 
 
 def is_about_content(reason: str) -> bool:

@@ -129,7 +129,7 @@ def test_random_and_validation_costs_what_lens_does_and_takes_the_best(tmp_path:
         one = setup.prices.judging(1, num_rows)
         assert rival.spent.pairs < lens.spent.pairs + one.pairs or rival.spent.tokens < lens.spent.tokens + one.tokens
     candidates, quotas = setup.lens_rows.candidates, setup.rows.quotas
-    drawn = draw_permutations(candidates, setup.task, quotas, BENCH.seed, 0, number)
+    drawn = draw_permutations(candidates, setup.task, quotas, BENCH.seed, number)
     assert chosen == max(drawn, key=lambda one: sum(candidates[place].row for place in one))
 
 

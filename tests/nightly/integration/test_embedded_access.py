@@ -209,17 +209,10 @@ def test_folder_that_lets_others_in_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_folder_in_which_others_write_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, pytest.param(0o770, marks=as_root)])
+def test_folder_in_which_others_or_the_group_of_root_write_is_refused(mode: int, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
-    with pytest.raises(Refusal, match="other accounts may write in"), embedded_servers(tmp_path / "open"):
-        pass
-
-
-@as_root
-def test_folder_in_which_the_group_of_root_writes_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o770)
+    (tmp_path / "open").chmod(mode)
     with pytest.raises(Refusal, match="other accounts may write in"), embedded_servers(tmp_path / "open"):
         pass
 

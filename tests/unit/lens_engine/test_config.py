@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.metering.prices import plan_judging
+from lens_engine.metering.prices import plan_search
 from lens_engine.presets import PRESETS, resolve_config
 
 
@@ -39,7 +39,7 @@ def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, p
     search = PRESETS[name].search
 
     assert search.num_first_permutations + search.iterations * search.num_children == permutations
-    assert sum(rung.pairs for rung in plan_judging(search, 100)) == pairs
+    assert sum(rung.pairs for rung in plan_search(search, 100)) == pairs
 
 
 def test_options_are_laid_over_a_preset_group_by_group() -> None:

@@ -110,15 +110,16 @@ def test_prompt_as_a_classifier_answers_judging_rows_as_reported(found: Selectio
     assert all(place is None or label == TASK.labels[place] for label, place in zip(labels, said, strict=True))
 
 
-def test_fixed_form_has_its_answers_too(found: SelectionResult, problem: Problem) -> None:
-    texts = [problem.examples[row].text for row in found.answers.rows]
+def test_fixed_form_is_right_as_often_as_it_was_judged(found: SelectionResult, problem: Problem) -> None:
+    judging = found.answers.rows[: found.counts.judging]
+    rows = [problem.examples[row] for row in judging if row not in found.answer.plain.rows]
     subject = PromptSubject.of_result(found, "prompt", is_fixed=True)
     assert subject.in_place_of is not None
-    labels = dict(zip(found.answers.rows, subject.asked.predict(texts, TableScorer(copying)).labels, strict=True))
-    (said, *_) = found.answers.fixed
-    assert said is not None
-    known = {row: TASK.labels[place] for row, place in zip(found.answers.rows, said, strict=True) if place is not None}
-    assert known == {row: labels[row] for row in known}
+    labels = subject.asked.predict([one.text for one in rows], TableScorer(copying)).labels
+    judged = found.answer.plain.judged
+    assert judged is not None
+    assert judged.n == len(rows)
+    assert judged.accuracy == np.mean([label == one.label for label, one in zip(labels, rows, strict=True)])
 
 
 def test_result_with_a_pool_survives_json(found: SelectionResult) -> None:

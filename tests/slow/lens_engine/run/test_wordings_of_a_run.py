@@ -106,3 +106,36 @@ def test_wording_that_does_not_fit_is_refused_by_its_name(select: Make) -> None:
     assert [one.detail for one in refusal.value.faults] == [said]
     with pytest.raises(PromptTooLong, match=r"^even without its text"):
         select(scorer=TableScorer(understanding, max_prompt_tokens=20))
+
+
+DRAWN: dict[str, Any] = {"rows": {"search": 0}, "search": {"sets": 8, "forms": ["fixed"]}}
+
+
+def test_drawn_sets_of_each_kind_and_the_rivals_stand_in_each_wording(select: Make) -> None:
+    result = select(TOLD, **DRAWN)
+    drawn = [(one.method, one.wording) for one in result.contenders if one.method in ("random", "spread")]
+    assert set(drawn) == {(method, wording) for method in ("random", "spread") for wording in (0, 1)}
+    assert result.task.instruction
+    assert result.answer.estimate is not None
+    chances = {one.rival: one.chance for one in result.answer.estimate.beats}
+    assert chances == {"random": 0.5}  # told what to say, the model needs no examples, and no set hurts
+
+
+def test_estimate_has_no_optimism_of_choosing_a_wording(make_config: Make, rows: list[Example]) -> None:
+    means, scorer = [], TableScorer(hashed_log_prob)  # the model guesses
+    for others in ((), (ASKED, TOLD, BOTH)):
+        problem = Problem(TASK, rows[:40], alternatives=others)
+        found = [select_support_examples(problem, scorer, make_config(**DRAWN, seed=seed)).answer for seed in range(8)]
+        means.append(sum(one.estimate.accuracy for one in found if one.estimate is not None) / len(found))
+    assert abs(means[1] - means[0]) < 0.02
+
+
+def test_same_budget_goes_on_and_another_begins_again(select: Make, make_store: Make, chosen: SelectionResult) -> None:
+    store, budget = make_store(), {"max_pairs": chosen.cost.pairs // 2}
+    cut = select(ASKED, TOLD, BOTH, store=store, budget=budget)
+    assert cut.stop_reason == "budget"
+    smallest = select(**DRAWN, budget={"max_pairs": 26})
+    assert smallest.answer.judged is not None
+    assert not any("search" in one for one in smallest.warnings)
+    assert select(ASKED, TOLD, BOTH, store=make_store(store.saved[-1]), budget=budget).digest == cut.digest
+    assert select(ASKED, TOLD, BOTH, store=make_store(store.saved[-1])).digest == chosen.digest

@@ -84,7 +84,7 @@ def test_work_is_what_the_plan_says_and_nothing_is_scored_twice(make_stage: Make
     scorer, plans = TableScorer(remember), plan_rounds(60, OPTIONS)
     run_all(make_stage(), make_meter(scorer))
 
-    assert scorer.num_pairs == sum(plan.pairs + plan.new_columns for plan in plans)
+    assert scorer.num_pairs == sum((plan.candidates + 1) * plan.new_columns for plan in plans)
     assert len(set(asked)) == len(asked) == 2 * scorer.num_pairs
 
 

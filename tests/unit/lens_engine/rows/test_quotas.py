@@ -1,5 +1,3 @@
-from collections import Counter
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -8,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.rows.dealing import draw_pool
 from lens_engine.rows.plan import spread_evenly
-from lens_engine.rows.quotas import Quotas, count_labels, draw_sample, share_equally, share_proportionally
+from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
 from lens_engine.types import Example
 
 COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 60), min_size=1)
@@ -76,7 +73,7 @@ def test_share_of_known_counts(share: Any, total: int, available: dict[str, int]
 def test_demonstrations_are_shared_evenly_and_leave_half_of_the_rows(
     counts: dict[str, int], given: Any, by_label: dict[str, int] | None, groups: list[int], members: tuple[int, ...]
 ) -> None:
-    quotas = Quotas.of(counts, SelectionConfig(**given))
+    quotas = Quotas.of(counts, counts, SelectionConfig(**given))
 
     assert (quotas.by_label, quotas.num_demonstrations) == (by_label, sum(members))
     found, sizes = quotas.group(np.array([1, 0, 1]))
@@ -87,57 +84,5 @@ def test_rows_of_each_group_stand_in_the_middle_of_their_shares() -> None:
     assert spread_evenly(np.array([0, 0, 1, 0, 0])).tolist() == [0.125, 0.375, 0.5, 0.625, 0.875]
 
 
-def test_rows_that_fit_are_all_taken() -> None:
-    assert draw_sample([("a", 5), ("b", 5)], 2, 10) == [0, 1]
-
-
-def test_sample_has_as_many_rows_as_allowed_and_is_always_the_same() -> None:
-    rows = [("a" if index % 10 else "b", 1) for index in range(1000)]
-    drawn = draw_sample(rows, 100, 1000)
-    assert len(drawn) == len(set(drawn)) == 100
-    assert drawn == sorted(drawn) == draw_sample(rows, 100, 1000)
-
-
-def test_rare_labels_keep_their_rows() -> None:
-    rows = [("rare", 1)] * 3 + [("common", 1)] * 5000
-    counts = Counter(rows[index][0] for index in draw_sample(rows, 100, 10**6))
-    assert counts == {"rare": 3, "common": 97}
-
-
-def test_every_label_has_a_row_where_characters_are_few() -> None:
-    rows = [(f"label {index % 20}", 100) for index in range(1000)]
-    drawn = draw_sample(rows, 1000, 2500)
-    assert len(drawn) == 25
-    assert len({rows[index][0] for index in drawn}) == 20
-
-
-def test_one_row_is_drawn_however_long_it_is() -> None:
-    assert len(draw_sample([("a", 100), ("b", 100)], 10, 50)) == 1
-
-
-LABELS = ["a"] * 60 + ["b"] * 39 + ["c"]
-EXAMPLES = [Example(10 * place, f"text {place}", label) for place, label in enumerate(LABELS)]
-
-
-def test_all_rows_are_the_pool_where_they_fit() -> None:
-    drawn = draw_pool(EXAMPLES[::-1], 0, 100)
-
-    assert [row.row for row in drawn.pool.rows] == list(range(0, 1000, 10))
-    assert drawn.left_out == 0
-
-
-def test_sample_of_more_rows_has_the_labels_in_proportion() -> None:
-    drawn = draw_pool(EXAMPLES, 0, 20)
-
-    assert Counter(row.label for row in drawn.pool.rows) == {"a": 12, "b": 7, "c": 1}
-    assert drawn.left_out == 80
-    assert {(row.row, row.text, row.label) for row in drawn.pool.rows} <= {
-        (one.row, one.text, one.label) for one in EXAMPLES
-    }
-
-
-def test_sample_depends_on_the_seed_and_not_on_the_order_of_the_rows() -> None:
-    shuffled = Random(1).sample(EXAMPLES, len(EXAMPLES))
-
-    assert draw_pool(shuffled, 3, 20) == draw_pool(EXAMPLES, 3, 20)
-    assert draw_pool(EXAMPLES, 4, 20) != draw_pool(EXAMPLES, 3, 20)
+def test_no_label_is_shown_more_often_than_it_has_candidates() -> None:
+    assert Quotas.of({"a": 12, "b": 388}, {"a": 3, "b": 189}, SelectionConfig()).by_label == {"a": 3, "b": 5}

@@ -17,13 +17,13 @@ from lens_engine.method.judgement import Judgement
 from lens_engine.method.objective import find_label_biases
 from lens_engine.method.setup import Findings
 from lens_engine.rows.problem import Problem
-from lens_engine.run.choose import NO_ANSWER, Scores
+from lens_engine.run.choose import Scores
 from lens_engine.run.judge import Judge, Judging, ask_prompts, plan_rungs_of_judging, price_judging
 from lens_engine.run.preparation import PreparedRun, prepare_run
 from lens_engine.run.propose import Proposal, propose
 from lens_engine.run.selection_run import SelectionRun
 from lens_engine.run.state import MemoryCheckpointStore
-from lens_engine.run.table import Table
+from lens_engine.run.table import NO_ANSWER, Table
 from lens_engine.show.sentences import describe_cost
 from lens_engine.testing import TableScorer
 
