@@ -54,9 +54,7 @@ class Condition:
         elif prompt.is_deleted:
             raise NotFound("there is no prompt with this name; a new one takes `If-None-Match: *`")
         elif not matches(self.if_match, version_etag(prompt.version)):
-            raise PreconditionFailed(
-                f"the name has version {prompt.version} by now; look, and send its quoted `ETag`"
-            )
+            raise PreconditionFailed(f"the name has version {prompt.version} by now; look, and send its quoted `ETag`")
 
 
 @dataclass(frozen=True, slots=True)
