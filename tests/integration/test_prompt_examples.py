@@ -76,6 +76,8 @@ def test_added_row_is_shown_by_the_next_prompt(client: TestClient, triage: str) 
     rendered = client.post("/prompts/triage/render", json={"input": TEXT}).json()
     assert [rendered["prompts"][0]["prompt"]] == list_asked(make_finding_result(grown), "prompt", [TEXT])
     assert rendered["pool_rows"] == 41
+    (asked,) = re.findall(r'hx-get="([^"]*/examples[^"]*)"', client.get("/pages/prompts/triage").text)
+    assert ADDED["text"] in client.get(asked).text
 
 
 def test_row_that_is_taken_out_is_shown_no_more(client: TestClient, triage: str) -> None:
