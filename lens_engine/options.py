@@ -40,7 +40,8 @@ def suggest_options(name: str) -> list[str]:
     if exact:
         return sorted(exact, key=lambda option: -_similarity(name, option))[:_MAX_SUGGESTIONS]
     likely = {option: max(_similarity(name, option), _similarity(last, _last_part(option))) for option in known}
-    return _sort_near(likely | {group: _similarity(name, group) for group in SelectionConfig.model_fields})
+    groups = {option.partition(".")[0] for option in known} - known.keys()
+    return _sort_near(likely | {group: _similarity(name, group) for group in groups})
 
 
 def suggest_words(word: str, known: Iterable[str]) -> list[str]:

@@ -284,7 +284,7 @@ def wilson(share: float, n: float, z: float = 1.959963984540054) -> tuple[float,
     share = min(max(share, 0.0), 1.0)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    return centre - half if share > 0.0 else 0.0, centre + half if share < 1.0 else 1.0  # exact, without rounding
 
 
 def _calibration_error(confidences: FloatArray, hits: NDArray[np.bool_]) -> float:

@@ -82,7 +82,6 @@ def test_run_that_is_cut_off_after_any_phase_ends_with_the_same_digest(
 def test_checkpoint_of_other_wordings_is_foreign(select: Make, make_store: Make) -> None:
     store = make_store()
     select(ASKED, TOLD, store=store)
-
     with pytest.raises(CheckpointForeign):
         select(ASKED, BOTH, store=make_store(store.saved[-1]))
 
@@ -94,10 +93,8 @@ def test_alternatives_have_the_label_words_of_the_task(rows: list[Example]) -> N
 
 def test_wording_that_does_not_fit_is_refused_by_its_name(select: Make) -> None:
     wordy = Task("{text} It was {label}.", WORDS, instruction="Say odd or even. " * 20)
-
     with pytest.raises(PromptTooLong) as refusal:
         select(TOLD, wordy, scorer=TableScorer(understanding, max_prompt_tokens=70))
-
     said = str(refusal.value)
     assert said.startswith("wording 3 of 3, with the template '{text} It was {label}.' and the instruction 'Say odd or")
     assert "the instruction has 80 tokens" in said

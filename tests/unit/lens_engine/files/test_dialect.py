@@ -30,7 +30,6 @@ def test_dialect_of_a_spreadsheet_is_found_and_said(
     uploads: Uploads, encoding: str, said: str | None, delimiter: str, name: str | None
 ) -> None:
     dataset = uploads.parse(write(delimiter).encode(encoding))
-
     assert [(one.text, one.label) for one in dataset.examples] == ROWS
     notes = [said, None if name is None else f"the columns are separated by {name}"]
     for warning, note in zip(dataset.warnings, filter(None, notes), strict=True):
@@ -42,8 +41,27 @@ def test_dialect_of_a_spreadsheet_is_found_and_said(
 @pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
 def test_jsonl_may_have_another_encoding(uploads: Uploads, encoding: str) -> None:
     content = '{"text": "schön", "label": "gut"}\n{"text": "laut", "label": "schlecht"}\n'
-
     assert [one.text for one in uploads.parse(content.encode(encoding)).examples] == ["schön", "laut"]
+
+
+FOREIGN = {
+    "windows-1251": ["очень хорошо, спасибо", "плохо, заказ не пришёл"],
+    "shift_jis": ["とても良いです", "悪いと思います"],
+    "gb18030": ["物流太慢了，客服没有回答", "非常满意"],
+    "big5": ["這是測試用的句子，請看", "非常滿意"],
+    "cp949": ["배송이 너무 느립니다", "아주 좋습니다"],
+}
+
+
+@pytest.mark.parametrize("encoding", FOREIGN)
+def test_other_encoding_is_refused_until_it_is_named_or_usual(uploads: Uploads, encoding: str) -> None:
+    rows = [(f"{FOREIGN[encoding][row % 2]} {row}", "ab"[row % 2]) for row in range(20)]
+    content = write(",", rows).encode(encoding)
+    assert "save it as UTF-8, or name its encoding" in str(uploads.refuse(content))
+    dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect(encoding))
+    assert [(one.text, one.label) for one in dataset.examples] == rows
+    assert dataset.warnings == ()
+    assert parse_dataset(uploads.folder / "upload", ParsingLimits(), usual=Dialect(encoding)).sha256 == dataset.sha256
 
 
 def test_first_letter_outside_ascii_decides_however_far_it_stands(uploads: Uploads) -> None:

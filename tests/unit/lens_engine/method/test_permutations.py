@@ -13,9 +13,7 @@ Make = Callable[..., Any]
 
 def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
     members = (5, 3, 8, 1)
-
     first, again = (shuffle(members, np.random.default_rng(4)) for _ in range(2))
-
     assert first == again
     assert sorted(first) == [1, 3, 5, 8]
     assert len({shuffle(members, np.random.default_rng(seed)) for seed in range(200)}) == 24
@@ -33,7 +31,6 @@ def draw(make_planted_problem: Make, make_config: Make) -> Callable[..., list[Pe
 
 def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[Permutation]]) -> None:
     drawn = draw(10)
-
     assert drawn[:3] == draw(3)
     assert len(set(drawn)) == 10
 
@@ -42,7 +39,6 @@ def test_unbalanced_permutations_have_any_labels(
     draw: Callable[..., list[Permutation]], make_planted_problem: Make, make_config: Make
 ) -> None:
     candidates, drawn = deal_rows(make_planted_problem(), make_config()).search, draw(60, balanced=False)
-
     shares = {sum(candidates[index].label == "positive" for index in permutation) for permutation in drawn}
     assert len(shares) >= 4
 

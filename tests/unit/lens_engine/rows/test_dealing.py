@@ -57,11 +57,9 @@ def test_every_usable_row_of_any_dataset_does_one_thing(
     again = [replace(example, row=1000 + place) for place, example in enumerate(examples[:repeated])]
     torn = [Example(2000 + 2 * place + at, f"torn {place}", "ab"[at]) for place in range(conflicting) for at in (0, 1)]
     test = make_examples(dict.fromkeys(by_label, 15), stem="test") if test_is_given else None
-
     rows = deal_rows(
         Problem(task, [*examples, *again, *torn], test), make_config(seed=seed, balanced=balanced, rows=limits)
     )
-
     number = len(examples)
     assert sorted(rows.labelled, key=lambda one: one.row) == examples
     assert rows.labelled == (*rows.judging, *rows.search, *rows.rest)
@@ -82,9 +80,7 @@ def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion
     balanced: bool, task: Task, make_examples: Make, make_config: Make
 ) -> None:
     problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
-
     rows = deal_rows(problem, make_config(balanced=balanced))
-
     assert (count(rows.search), count(rows.judging)) == (2 * ({"negative": 45, "positive": 15},))
     for part in (rows.search, rows.judging):
         for end in range(1, len(part)):
@@ -94,13 +90,11 @@ def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion
 @pytest.mark.parametrize(("number", "sizes"), [(99, (0, 99, 0)), (100, (50, 50, 0)), (900, (400, 240, 260))])
 def test_sizes_by_the_number_of_rows(number: int, sizes: tuple[int, ...], make_planted_problem: Make) -> None:
     rows = deal_rows(make_planted_problem(number), resolve_config())
-
     assert (len(rows.search), len(rows.judging), len(rows.rest)) == sizes
 
 
 def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: Make) -> None:
     first, again, other = (deal_rows(problem, make_config(seed=seed)) for seed in (1, 1, 2))
-
     assert first == again
     for part in ("search", "judging", "rest"):
         assert set(getattr(first, part)) != set(getattr(other, part))
@@ -123,9 +117,7 @@ def test_duplicate_keeps_its_first_row(task: Task, make_examples: Make, make_con
     examples = make_examples({"negative": 120, "positive": 120})
     again = replace(examples[0], row=500, line=502, text=f"  {examples[0].text}\n")
     composed, decomposed = Example(501, "caf\u00e9", "positive"), Example(502, "cafe\u0301", "positive", 504)
-
     rows = deal_rows(Problem(task, [*examples, again, composed, decomposed]), make_config())
-
     assert rows.duplicates_dropped == 2
     assert not {500, 502} & {example.row for example in rows.labelled}
     told = "2 dataset rows have the text of an earlier row and were left out ("
@@ -139,7 +131,6 @@ def test_many_test_rows_are_sampled_in_proportion(
 ) -> None:
     test = make_examples({"negative": 300, "positive": 100}, stem="test")
     problem = Problem(task, make_examples({"negative": 60, "positive": 60}), test)
-
     assert count(deal_rows(problem, make_config(rows={"test": most})).test) == (expected or count(test))
 
 
@@ -147,9 +138,7 @@ def test_leaked_and_torn_rows_are_dropped_and_said(task: Task, make_examples: Ma
     examples = make_examples({"negative": 60, "positive": 60})
     torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative")]
     test = [*make_examples({"negative": 20, "positive": 20}, stem="test"), replace(examples[7], row=900), *torn]
-
     rows = deal_rows(Problem(task, examples, test), make_config())
-
     assert (rows.leaked_from_test, rows.conflicting_texts) == (1, 1)
     assert "1 text is in the test rows too and was left out of the dataset (row 8)" in rows.warnings
     assert "1 text of the test rows has more than one label and was set aside (row 501)" in rows.warnings
@@ -161,10 +150,8 @@ def test_leaked_and_torn_rows_are_dropped_and_said(task: Task, make_examples: Ma
 def test_test_rows_that_are_the_dataset_are_said(more: int, task: Task, make_examples: Make, make_config: Make) -> None:
     examples = make_examples({"negative": 60, "positive": 60})
     test = [*reversed(examples), *make_examples({"negative": more, "positive": more}, stem="test")]
-
     with pytest.raises(InvalidDataset, match="have every text of the dataset, as if both were the same file") as caught:
         deal_rows(Problem(task, examples, test), make_config())
-
     assert caught.value.field == "test"
     assert "then every row is judged by cross-validation" in str(caught.value)
 
@@ -174,9 +161,7 @@ def test_lines_of_rows_change_neither_parts_nor_warnings(task: Task, make_exampl
     torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative"), Example(502, "torn", "positive")]
     plain = [*examples, *torn]
     lined = [replace(example, line=example.row + 2) for example in plain]
-
     one, other = (deal_rows(Problem(task, rows), make_config()) for rows in (plain, lined))
-
     assert replace(one, notes=()) == replace(other, notes=())
     assert "torn" not in {example.text for part in parts_of(one).values() for example in part}
     assert other.notes == ("1 text of the dataset rows has more than one label and was set aside (line 502)",)
@@ -184,9 +169,7 @@ def test_lines_of_rows_change_neither_parts_nor_warnings(task: Task, make_exampl
 
 def test_labels_without_a_demonstration_are_warned_of(make_task: Make, make_examples: Make, make_config: Make) -> None:
     problem = Problem(make_task(*"abcdefg"), make_examples(dict.fromkeys("abcdefg", 40)))
-
     rows = deal_rows(problem, make_config(num_demonstrations=5))
-
     assert rows.warnings == ("a set of 5 demonstrations shows only some of the 7 labels",)
 
 
@@ -195,9 +178,7 @@ def test_rows_far_longer_than_others_are_said_with_costs(task: Task, make_exampl
     assert deal_rows(Problem(task, examples), make_config()).warnings == ()
     for row in (7, 11):
         examples[row] = replace(examples[row], text=f"{row} " + "word " * 1_000, line=row + 2)
-
     rows = deal_rows(Problem(task, examples), make_config())
-
     share = 10_005 / sum(len(one.text) for one in examples)
     (warning,) = (one for one in rows.warnings if "far longer" in one)
     assert warning == (
@@ -240,8 +221,6 @@ def test_rows_picked_are_counted_and_none_is_a_demonstration_or_a_test_row(
 ) -> None:
     rows = make_rows(labels, **sizes)
     used = {example.row for example in rows.labelled[:demonstrations]}
-
     everything, picked = pick_fit_rows(rows, (), total), pick_fit_rows(rows, used, total)
-
     assert count_fit_rows(rows, total) == len(everything) == len(set(everything)) >= len(picked) == len(set(picked))
     assert not (used | {example.row for example in rows.test}) & {example.row for example in picked}

@@ -1,3 +1,5 @@
+from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -6,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
+from lens_engine.rows.dealing import draw_pool
 from lens_engine.rows.plan import spread_evenly
 from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
 from lens_engine.types import Example
@@ -16,14 +19,12 @@ TOTALS = st.integers(0, 300)
 
 def test_labels_are_counted_in_their_order_with_zeros() -> None:
     examples = [Example(0, "x", "b"), Example(1, "y", "a"), Example(2, "z", "b")]
-
     assert list(count_labels(examples, ["c", "b", "a"]).items()) == [("c", 0), ("b", 2), ("a", 1)]
 
 
 @given(total=TOTALS, available=COUNTS)
 def test_shares_fill_the_total_and_respect_what_there_is(total: int, available: dict[str, int]) -> None:
     equal, proportional = share_equally(total, available), share_proportionally(total, available)
-
     for quotas in (equal, proportional):
         assert list(quotas) == list(available)
         assert sum(quotas.values()) == min(total, sum(available.values()))
@@ -74,7 +75,6 @@ def test_demonstrations_are_shared_evenly_and_leave_half_of_the_rows(
     counts: dict[str, int], given: Any, by_label: dict[str, int] | None, groups: list[int], members: tuple[int, ...]
 ) -> None:
     quotas = Quotas.of(counts, counts, SelectionConfig(**given))
-
     assert (quotas.by_label, quotas.num_demonstrations) == (by_label, sum(members))
     found, sizes = quotas.group(np.array([1, 0, 1]))
     assert (found.tolist(), sizes) == (groups, members)
@@ -86,3 +86,28 @@ def test_rows_of_each_group_stand_in_the_middle_of_their_shares() -> None:
 
 def test_no_label_is_shown_more_often_than_it_has_candidates() -> None:
     assert Quotas.of({"a": 12, "b": 388}, {"a": 3, "b": 189}, SelectionConfig()).by_label == {"a": 3, "b": 5}
+
+
+LABELS = ["a"] * 60 + ["b"] * 39 + ["c"]
+EXAMPLES = [Example(10 * place, f"text {place}", label) for place, label in enumerate(LABELS)]
+
+
+def test_all_rows_are_the_pool_where_they_fit() -> None:
+    drawn = draw_pool(EXAMPLES[::-1], 0, 100)
+    assert [row.row for row in drawn.pool.rows] == list(range(0, 1000, 10))
+    assert drawn.left_out == 0
+
+
+def test_sample_of_more_rows_has_the_labels_in_proportion() -> None:
+    drawn = draw_pool(EXAMPLES, 0, 20)
+    assert Counter(row.label for row in drawn.pool.rows) == {"a": 12, "b": 7, "c": 1}
+    assert drawn.left_out == 80
+    assert {(row.row, row.text, row.label) for row in drawn.pool.rows} <= {
+        (one.row, one.text, one.label) for one in EXAMPLES
+    }
+
+
+def test_sample_depends_on_the_seed_and_not_on_the_order_of_the_rows() -> None:
+    shuffled = Random(1).sample(EXAMPLES, len(EXAMPLES))
+    assert draw_pool(shuffled, 3, 20) == draw_pool(EXAMPLES, 3, 20)
+    assert draw_pool(EXAMPLES, 4, 20) != draw_pool(EXAMPLES, 3, 20)

@@ -34,7 +34,6 @@ FORMS = ("fixed", "nearest", "fixed+nearest")
 @given(num_rows=st.integers(1, 1000), num_prompts=st.integers(1, 80))
 def test_rungs_cover_the_rows_once_and_never_grow(num_rows: int, num_prompts: int) -> None:
     rungs = plan_rungs_of_judging(num_rows, num_prompts)
-
     assert [rung.start for rung in rungs] == [0, *(rung.end for rung in rungs[:-1])]
     assert rungs[-1].end == num_rows
     assert rungs[0].permutations == num_prompts
@@ -75,9 +74,7 @@ def finish(prepared: PreparedRun) -> tuple[Judge, list[Judging]]:
 )
 def test_judging_keeps_to_its_price_and_to_what_is_compared(count: int, search: dict[str, Any], prepare: Any) -> None:
     prepared = prepare(count, **search)
-
     judge, saved = finish(prepared)
-
     price, spent, judged = price_judging(prepared.setup, judge.proposals), prepared.meter.spent, saved[-1]
     assert 0 < spent.pairs <= price.pairs
     assert spent.tokens <= 1.1 * price.tokens  # lengths are means
@@ -94,7 +91,6 @@ def test_judging_keeps_to_its_price_and_to_what_is_compared(count: int, search: 
 
 def test_judging_goes_on_from_any_state_to_the_same_end_and_asks_nothing_again(prepare: Any) -> None:
     judge, saved = finish(prepare(60, forms=FORMS))
-
     for state in (saved[0], saved[len(saved) // 2], saved[-2]):
         other = prepare(60, forms=FORMS)
         again = Judge(other.setup, other.meter, judge.proposals).finish(state, lambda _: None)
@@ -107,10 +103,8 @@ def test_judging_goes_on_from_any_state_to_the_same_end_and_asks_nothing_again(p
 def test_what_was_saved_before_a_stop_stays(prepare: Any) -> None:
     prepared, saved = prepare(60, budget=200), list[Judging]()
     judge = Judge(prepared.setup, prepared.meter, propose(prepared.setup, Findings(), prepared.meter))
-
     with pytest.raises(Stopped):
         judge.finish(judge.start(), saved.append)
-
     assert saved
     assert prepared.meter.spent.pairs <= 200
 
@@ -121,9 +115,7 @@ def test_judging_ends_early_where_all_prompts_are_alike(prepare: Any) -> None:
 
     options = {"sets": 40, "rows": {"search": 0, "judging": 240}}
     prepared = prepare(240, TableScorer(answer), **options)
-
     judge, saved = finish(prepared)
-
     most, asked = price_judging(prepared.setup, judge.proposals).pairs, prepared.meter.spent.pairs
     assert len(saved[-1].left) <= 4
     assert asked < 0.8 * most
@@ -144,9 +136,7 @@ def test_best_fixed_prompt_stays_where_nearest_rows_are_better(prepare: Any) -> 
     proposals = propose(prepared.setup, Findings(), prepared.meter)
     fixed = {one.name: prepared.setup.task.render_prefix(one.rows) for one in proposals if not one.form.nearest}
     shares |= {prefix: 2 + (name == "spread 5") for name, prefix in fixed.items()}
-
     _, saved = finish(prepared)
-
     assert "spread 5" in [proposals[one].name for one in saved[-1].left]
 
 
@@ -156,9 +146,7 @@ def test_best_prompt_stays_where_cheaper_ones_are_chosen(prepare: Any, monkeypat
         return np.array([last, first])
 
     monkeypatch.setattr(Scores, "chances", chances)
-
     judge, saved = finish(prepare(240, forms=FORMS))
-
     assert judge.proposals[-1].form.nearest
     assert saved[-1].left[-1] == len(judge.proposals) - 1
 
@@ -176,7 +164,6 @@ def test_nearest_rows_are_all_but_the_judged_one(count: int, prepare: Any) -> No
     for one in propose(setup, Findings(), prepared.meter):
         if one.form.nearest:
             ask_prompts(setup, prepared.meter, [one], [row for row in setup.rows.judging if row not in one.rows])
-
     assert asked
     for prefix, query in asked:
         assert not any(query.removesuffix(" It was") in demonstration for demonstration in prefix)
@@ -188,9 +175,7 @@ def test_nearest_rows_are_all_but_the_judged_one(count: int, prepare: Any) -> No
 def test_line_has_no_answer_for_rows_that_its_prompt_shows(prepare: Any) -> None:
     judge, saved = finish(prepare(60))
     setup, judged = judge.setup, saved[-1]
-
     table = Table.of(setup, judge.proposals, judged.cells)
-
     assert {line.use for line in table.lines} == {"prompt", "probabilities"}
     for line in table.lines:
         assert line.prompt is not None
@@ -227,7 +212,6 @@ def test_label_biases_of_a_row_do_not_depend_on_its_own_fold(prepare: Any) -> No
 def test_contender_is_cheaper_if_it_takes_half_of_the_tokens(problem: Problem, make_config: Make) -> None:
     setup = prepare_run(problem, TableScorer(), make_config()).setup
     (line, *_) = Table.of(setup, [Proposal("no examples", "zero_shot")], {0: np.zeros((3, 2), np.float32)}).lines
-
     prices = [replace(line, tokens=tokens, tokens_held=held).price for tokens, held in ((15, 0), (29, 0), (31, 0))]
     assert prices == [4.0, 4.0, 5.0]
     assert replace(line, tokens=15, tokens_held=160).price == 5.0  # a held token counts a tenth

@@ -60,9 +60,7 @@ def test_sets_are_balanced_and_leave_half_the_rows(counts: dict[str, int], sets:
     setup, meter = set_up(counts)
     by_label = {label: [at for at, one in enumerate(setup.rows.search) if one.label == label] for label in counts}
     finalists = tuple((*by_label["a"][at : at + 2], *by_label["b"][at : at + 2]) for at in (0, 2))
-
     proposals = propose(setup, Findings(finalists=finalists if setup.rows.search else ()), meter)
-
     check(setup, proposals)
     methods = Counter(one.method for one in proposals if one.form.kind == "fixed")
     for method, number in sets.items():
@@ -76,9 +74,7 @@ def test_sets_are_balanced_and_leave_half_the_rows(counts: dict[str, int], sets:
 @pytest.mark.parametrize("forms", [("fixed",), ("nearest",), ("fixed+nearest",), ("fixed", "nearest")])
 def test_only_the_forms_of_the_option_are_tried(forms: tuple[str, ...], set_up: Make) -> None:
     setup, meter = set_up({"a": 40, "b": 40}, search={"forms": forms})
-
     proposals = propose(setup, Findings(), meter)
-
     check(setup, proposals)
     assert {one.form.kind for one in proposals if one.num_demonstrations} == set(forms)
     assert sum(one.method == "zero_shot" for one in proposals) == 1
@@ -86,9 +82,7 @@ def test_only_the_forms_of_the_option_are_tried(forms: tuple[str, ...], set_up: 
 
 def test_wordings_are_tried_in_turn(set_up: Make) -> None:
     setup, meter = set_up({"a": 100, "b": 100}, wordings=3, search={**ALL["search"], "sets": 24})
-
     proposals = propose(setup, Findings(finalists=((0, 1, 2, 3), (3, 2, 1, 0))), meter)
-
     check(setup, proposals)
     fixed = [one for one in proposals if one.form.kind == "fixed"]
     places = {name: [one.wording for one in fixed if one.method == name] for name in ("zero_shot", "random", "lens")}
@@ -110,9 +104,7 @@ def test_wordings_are_tried_in_turn(set_up: Make) -> None:
 )
 def test_large_sets_are_tried_if_they_fit(counts: dict[str, int], context: int, sizes: list[int], set_up: Make) -> None:
     setup, meter = set_up(counts, context=context, rows={"search": 60, "judging": 150})
-
     proposals = propose(setup, Findings(), meter)
-
     check(setup, proposals)
     large = [one for one in proposals if one.method == "many" and one.form.kind == "fixed"]
     assert [len(one.rows) for one in large] == sizes

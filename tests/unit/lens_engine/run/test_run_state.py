@@ -48,7 +48,6 @@ def round_trip(state: RunState) -> RunState:
 
 def test_fresh_state_survives_a_checkpoint(prepared: PreparedRun) -> None:
     found = round_trip(RunState(Lens(prepared.setup).start()))
-
     assert found.lens is not None
     assert found.lens.filtering.survivors.tolist() == list(range(60))
     assert round_trip(RunState()) == RunState()
@@ -78,9 +77,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(prepared: Prepar
         refused=1,
         paid=Paid(0.1 + 0.2, 3, 4, 1),
     )
-
     again = round_trip(state)
-
     assert again.lens is not None
     assert again.judging is not None
     assert again.lens.search == state.lens.search if state.lens else None
@@ -105,7 +102,6 @@ DATA = make_checkpoint().to_bytes()
 def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
     damaged = bytearray(DATA)
     damaged[place] ^= flip
-
     with pytest.raises(CheckpointDamaged, match="start the run afresh"):
         Checkpoint.from_bytes(bytes(damaged))
 
@@ -118,7 +114,6 @@ def test_any_changed_byte_is_noticed(place: int, flip: int) -> None:
 def test_intact_bytes_of_an_unknown_form_are_foreign(change: dict[str, object]) -> None:
     header = {"fingerprint": "print", "phase": "search", "step": 1, "dtype": "float32", "device": "cpu", "values": {}}
     kept = {name: value for name, value in (header | change).items() if value is not None}
-
     with pytest.raises(CheckpointForeign, match="a form that Lens cannot read"):
         Checkpoint.from_bytes(sealed(kept))
 
@@ -134,10 +129,8 @@ def sealed(header: object) -> bytes:
 def test_newest_is_kept_and_nothing_else(tmp_path: Path, is_file: bool) -> None:
     store = FileCheckpointStore(tmp_path / "run.ckpt") if is_file else MemoryCheckpointStore()
     assert store.load() is None
-
     for step in (1, 2):
         store.save(make_checkpoint(step))
-
     found = (FileCheckpointStore(tmp_path / "run.ckpt") if is_file else store).load()
     assert found is not None
     assert found.step == 2
@@ -148,10 +141,8 @@ def test_torn_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "run.ckpt"
     FileCheckpointStore(path).save(make_checkpoint(1))
     unwritable = Checkpoint("f", Phase.SEARCH, 2, "float32", {"odd": object()})
-
     with pytest.raises(TypeError):
         FileCheckpointStore(path).save(unwritable)
-
     found = FileCheckpointStore(path).load()
     assert found is not None
     assert found.step == 1
