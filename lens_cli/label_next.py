@@ -49,7 +49,6 @@ def label_next(
     from lens_engine.evaluation.table import write_chosen
     from lens_engine.files import Named, ParsingLimits, read_texts
     from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
-    from lens_engine.prompt.wording import show_count
 
     check_output(output, sources=(texts, labelled))
     console, faults = Console(stderr=True), Faults()
@@ -72,9 +71,9 @@ def label_next(
             console.print(describe_opening(chosen.reference))
             return made.predict(asked, open_scorer(model.dtype or made.model.dtype)).probabilities
 
-    good, labelled_here = found.part_by_labels(known.label_column)
-    if labelled_here:
-        show_note(f"{show_count(len(labelled_here), 'row', 'has')} a label already, and counts as labelled", console)
+    good, labelled_here, notes = found.part_by_labels(known.label_column)
+    for note in notes:
+        show_note(note, console)
     taken = [*(one.text for one in known.dataset), *labelled_here]
     chosen = choose_texts(good, taken, number, seed=seed, ask=None if classifier is None else ask)
     if chosen.num_compared == MOST_TEXTS:

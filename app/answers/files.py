@@ -5,7 +5,7 @@ Nothing is stored, so client, page and command send the file again with its answ
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -66,12 +66,12 @@ class GivenAnswer(Incoming, extra="ignore"):
     cut: bool = False
     error: str | dict[str, str] | None = None
 
-    def predict(self, labels: Sequence[str]) -> Prediction | None:
-        """As the library has it; None if it is no answer of a classifier of these labels."""
+    def predict(self, places: Mapping[str, int]) -> Prediction | None:
+        """As the library has it; None if it is no answer of a classifier of these labels, each with its place."""
         found = tuple(self.probabilities or ())
         if self.label is not None:
-            is_whole = self.label in labels and len(found) == len(labels) and abs(sum(found) - 1) < 0.001
-            if not is_whole or found[labels.index(self.label)] < max(found):
+            is_whole = self.label in places and len(found) == len(places) and abs(sum(found) - 1) < 0.001
+            if not is_whole or found[places[self.label]] < max(found):
                 return None
         error = self.error.get("detail") if isinstance(self.error, dict) else self.error
         return Prediction(label=self.label, probabilities=found, error=error, is_cut=self.cut)
@@ -212,9 +212,9 @@ def _read_answers(form: FormBody, classifier: Classifier, num_rows: int) -> list
     if len(given) != num_rows:
         detail = f"`answers` has {len(given):,} items for {num_rows:,} rows; send one for each"
         raise Unprocessable.at("/answers", detail)
-    found = list[Prediction]()
+    found, places = list[Prediction](), {label: place for place, label in enumerate(classifier.labels)}
     for number, one in enumerate(given):
-        prediction = one.predict(classifier.labels)
+        prediction = one.predict(places)
         if prediction is None:
             detail = f"answer {number} is not one of this classifier; classify the rows again"
             raise Unprocessable.at(f"/answers/{number}", detail)

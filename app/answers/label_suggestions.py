@@ -23,7 +23,6 @@ from lens_engine.classifier.classifier import InputFormat
 from lens_engine.evaluation.table import write_chosen
 from lens_engine.files import ReadTexts, read_inline_texts
 from lens_engine.prompt.labelling import choose_texts
-from lens_engine.prompt.wording import show_count
 
 router = APIRouter(tags=["datasets"], dependencies=OWNER_ROUTE)
 
@@ -111,15 +110,11 @@ def choose(services: Services, owner_id: str, body: Body) -> dict[str, Any]:
         label_column = find_label_column(session, dataset_id)
         labelled = [one.text for one in load_rows(session, dataset_id)]
     found = _read(services, body, spec, written)
-    texts, labelled_here = found.part_by_labels(label_column)
-    labelled += labelled_here
-    notes = list(found.warnings)
-    if labelled_here:
-        notes.append(f"{show_count(len(labelled_here), 'row', 'has')} a label already, and counts as labelled")
-    chosen = choose_texts(texts, labelled, spec.n, seed=spec.seed, most=_MOST_TEXTS)
+    texts, labelled_here, notes = found.part_by_labels(label_column)
+    chosen = choose_texts(texts, [*labelled, *labelled_here], spec.n, seed=spec.seed, most=_MOST_TEXTS)
     items = [{"input": one.place, "text": texts[one.place], "chosen_by": one.chosen_by} for one in chosen.texts]
     table = None if isinstance(body, JsonBody) else write_chosen(found, chosen.texts, label_column).decode()
-    return {"compared": chosen.num_compared, "items": items, "table": table, "notes": notes}
+    return {"compared": chosen.num_compared, "items": items, "table": table, "notes": [*found.warnings, *notes]}
 
 
 def _read(services: Services, body: Body, spec: LabelSpec, written: dict[str, Any] | None) -> ReadTexts:

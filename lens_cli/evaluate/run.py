@@ -74,12 +74,11 @@ def _choose_rows(
 ) -> tuple[Evaluation, Sequence[str]]:
     """The evaluation on the test rows of the selection, if these are its rows; else on all."""
     everything = replace(evaluation, examples=rows)
-    digest, known = digest_examples(rows), classifier_of(evaluation.subject).dataset_sha256
-    if digest == known if found.result is None else digest == found.result.provenance.dataset_sha256:
+    digest, made_of = digest_examples(rows), None if found.result is None else found.result.provenance
+    if digest == (made_of or classifier_of(evaluation.subject)).dataset_sha256:
         return everything, (OPTIMISTIC,)
-    if found.result is None:
+    if found.result is None or made_of is None:
         return everything, ()
-    made_of = found.result.provenance
     if not found.result.has_test or digest != made_of.test_sha256:
         return everything, ()
     tested = set(found.result.answers.rows)

@@ -118,8 +118,9 @@ class SelectionBar(_Line):
         """Fill the bar, which may be short of its end because repeated work was skipped."""
         facts = ""
         if (one := self._newest) is not None:
-            ended = replace(one, step=one.steps, pairs_total=one.pairs_done, tokens_total=one.tokens_done)
-            facts = describe_facts(replace(ended, eta_seconds=0.0))
+            pairs, tokens = one.pairs_done, one.tokens_done
+            ended = replace(one, step=one.steps, pairs_total=pairs, tokens_total=tokens, eta_seconds=0.0)
+            facts = describe_facts(ended)
         self._bar.update(self._task_id, description=what, completed=self._total, total=self._total, facts=facts)
 
     def stop(self, what: str) -> None:

@@ -248,18 +248,19 @@ class ReadTexts:
         """One sentence for each oddity that was accepted."""
         return (*self.notes, *self.dialect.notes, *self.changes)
 
-    def part_by_labels(self, label_column: str | None) -> tuple[list[str], list[str]]:
-        """The texts without a label, "" in place of a bad or a labelled row; and those with one, where the file has the
-        column of the labels."""
+    def part_by_labels(self, label_column: str | None) -> tuple[list[str], list[str], list[str]]:
+        """The texts without a label, "" in place of a bad or a labelled row; those with one, where the file has the
+        column of the labels; and a note on them."""
         columns, wanted = list(map(fold_name, self.columns)), fold_name(label_column or LABEL)
         texts, labelled = ["" if one.fault is not None else one.text for one in self.rows], list[str]()
         if wanted not in columns or (place := columns.index(wanted)) == self.text_place:
-            return texts, labelled
+            return texts, labelled, []
         for number, row in enumerate(self.rows):
             if texts[number] and not is_blank(str(self.unpack(row)[place] or "")):
                 labelled.append(texts[number])
                 texts[number] = ""
-        return texts, labelled
+        note = f"{show_count(len(labelled), 'row', 'has')} a label already, and counts as labelled"
+        return texts, labelled, [note] if labelled else []
 
     def unpack(self, row: TextRow) -> list[Any]:
         """The values of a row, one for each of `columns`; None where the row has no value."""

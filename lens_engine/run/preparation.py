@@ -23,7 +23,7 @@ from lens_engine.prompt.wording import show_label
 from lens_engine.result import RowCounts
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows, pick_lens_rows
-from lens_engine.rows.problem import Problem, check_problem
+from lens_engine.rows.problem import Problem, check_problem, digest_examples
 from lens_engine.run.judge import plan_rungs_of_judging, price_judging
 from lens_engine.run.propose import NEAREST, NEAREST_AFTER_FIXED, propose
 from lens_engine.types import Phase
@@ -92,6 +92,10 @@ class PreparedRun:
     setup: Setup
     meter: Meter
     price_of_judging: Cost
+
+    @cached_property
+    def dataset_sha256(self) -> str:
+        return digest_examples(self.problem.examples)
 
     @cached_property
     def foreign_texts(self) -> str | None:

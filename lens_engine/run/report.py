@@ -168,9 +168,8 @@ class _Report:
     def show_classifier(self, line: Line) -> Classifier:
         """The classifier to use, with its quality on test rows, or else by cross-validation."""
         quality = measure_figures(self.found.test_line(line) or self.found.judge_line(line))
-        return self.found.state.candidates[line.candidate or 0].classifier.model_copy(
-            update={"quality": quality, "dataset_sha256": digest_examples(self.prepared.problem.examples)}
-        )
+        found = {"quality": quality, "dataset_sha256": self.prepared.dataset_sha256}
+        return self.found.state.candidates[line.candidate or 0].classifier.model_copy(update=found)
 
     def list_classifiers(self) -> tuple[TestedClassifier, ...]:
         """Every candidate for the classifier, the cheapest first."""
@@ -306,7 +305,7 @@ def _describe_provenance(prepared: PreparedRun) -> Provenance:
         executor=identity.executor,
         executor_note=identity.executor_note,
         seed=config.seed,
-        dataset_sha256=digest_examples(problem.examples),
+        dataset_sha256=prepared.dataset_sha256,
         test_sha256=None if problem.test is None else digest_examples(problem.test),
         config=config.model_dump(mode="json"),
     )

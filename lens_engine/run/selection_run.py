@@ -300,7 +300,7 @@ class SelectionRun:
         is_fitted = isinstance(setup.task, ChatTask | EndedTask)
         content: dict[str, Any] = {
             "lens": __version__,
-            "examples": digest_examples(problem.examples),
+            "examples": self.prepared.dataset_sha256,
             "test": None if problem.test is None else digest_examples(problem.test),
             "template": problem.task.template.pattern,
             "alternatives": [TaskRecord.of(one).model_dump(mode="json") for one in problem.alternatives],
