@@ -17,9 +17,14 @@ class AsyncLensClient:
         url: address of the service.
         api_key: None for a service without keys.
         options: of `httpx.AsyncClient`, such as `timeout`, `verify` or `transport`.
+
+    Raises:
+        ValueError: the address does not begin with http:// or https://.
     """
 
     def __init__(self, url: str, *, api_key: str | None = None, **options: Any) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"the address {url!r} has no protocol; write http:// or https:// before it")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._http = httpx.AsyncClient(base_url=url, headers=headers, **{"timeout": _TIMEOUT, **options})
         self._connection = AsyncConnection(self._http)

@@ -127,11 +127,11 @@ class ClassificationRun:
 def tell_outcome(predictions: Sequence[Prediction], output: Path, answer_above: float | None, console: Console) -> None:
     """Say what is in the output."""
     num_rows = len(predictions)
-    console.print(Text(f"{num_rows:,} rows in {output}"), soft_wrap=True)
+    console.print(Text(f"{show_count(num_rows, 'row')} in {output}"), soft_wrap=True)
     if answer_above is not None:
         answered = sum(is_answered(one.probability, answer_above) for one in predictions)
         left = f"{num_rows - answered:,} below {answer_above:g} have no label and are left to a person"
-        console.print(Text(f"{answered:,} rows are answered; {left}"), soft_wrap=True)
+        console.print(Text(f"{show_count(answered, 'row', 'is')} answered; {left}"), soft_wrap=True)
     if num_cut := sum(one.is_cut for one in predictions):
         show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
     bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions, 1) if one.error is not None]

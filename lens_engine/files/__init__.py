@@ -147,7 +147,7 @@ def parse_inline(
     """The labelled texts of a JSON body, by the rules of JSON Lines; errors as of `parse_dataset`. A column is a key of
     each object.
     """
-    no_object = Row({}, fault=Fault("that are no JSON objects", "is not a JSON object"))
+    no_object = Row({}, fault=Fault("without a JSON object", "is not a JSON object"))
     rows = [Row(one) if isinstance(one, Mapping) else no_object for one in examples]
     names = tuple(dict.fromkeys(name for one in rows[:NAMED_ROWS] for name in one.cells))
     table = Table(names, lambda: iter(rows), "inline", has_header=False)

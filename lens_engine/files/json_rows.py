@@ -59,7 +59,7 @@ def make_row(value: object, line: int | None = None) -> Row:
         return Row(dict(zip(name_positions(len(value)), value, strict=True)), line)
     if isinstance(value, str):
         return Row({"text": value}, line)
-    return Row(NO_CELLS, line, Fault("that are no JSON objects", "is not a JSON object"))
+    return Row(NO_CELLS, line, Fault("without a JSON object", "is not a JSON object"))
 
 
 def _is_of_lines(file: TextFile) -> bool:
@@ -111,10 +111,10 @@ def _read_lines(file: TextFile) -> Iterator[Row]:
                 yield make_row(_load(line), number)
             except json.JSONDecodeError as error:
                 at = f"{error.msg} at column {error.colno:,}, {quote_around(line, error.pos)}"
-                fault = Fault("that are no JSON", f"is not valid JSON ({at}); write one object a line")
+                fault = Fault("without valid JSON", f"is not valid JSON ({at}); write one object a line")
                 yield Row(NO_CELLS, number, fault)
             except LooseJson as error:
-                yield Row(NO_CELLS, number, Fault("that are no JSON", str(error)))
+                yield Row(NO_CELLS, number, Fault("without valid JSON", str(error)))
 
 
 def _read_whole(file: TextFile) -> tuple[Callable[[], Iterator[Row]], str]:

@@ -136,6 +136,11 @@ def test_service_that_never_answers_is_unreachable(pauses: list[float]) -> None:
     assert (len(wire.requests), pauses) == (5, [1.0, 2.0, 4.0, 8.0])
 
 
+def test_address_without_a_protocol_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="write http:// or https:// before it"):
+        LensClient("127.0.0.1:8000")
+
+
 def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[float]) -> None:
     running = {**SELECTION, "status": "running"}
     seen = list[str]()
