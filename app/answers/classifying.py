@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from app.answers.answering import AnswersClient, unless_gone
@@ -81,9 +81,7 @@ class Classifying:
     async def find(self, finder: Finder, wish: Wish) -> Asked:
         """What is asked, read anew where the selection or the name has another version."""
 
-        def read() -> Asked:
-            with finder.services.database.session_scope() as session:
-                return read_asked(finder, session, wish)
+        read = partial(read_asked, finder, wish)
 
         def find_version() -> Version | None:
             with finder.services.database.session_scope() as session:
@@ -104,15 +102,17 @@ ClassifyBodyDep = Annotated[ClassifyBody, Depends(json_body(ClassifyBody, is_sto
 CLASSIFY_BODY = takes_json(ClassifyBody)
 
 
-def read_asked(finder: Finder, session: Session, wish: Wish) -> Asked:
+def read_asked(finder: Finder, wish: Wish) -> Asked:
     """What is asked of the current version."""
-    answers = finder.read(session)
-    is_open = wish.prompts is None and wish.use is None and not wish.fixed
-    if wish.prompts == "classifier" or (is_open and answers.result.first != "prompt"):
-        classifier = answers.read_classifier(session)
-        return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
-    classifier, use = answers.make_classifier(wish.use, is_fixed=wish.fixed)
-    classifier = classifier.model_copy(update={"input": finder.find_input(session)})
+    with finder.services.database.session_scope() as session:
+        answers = finder.read(session)
+        is_open = wish.prompts is None and wish.use is None and not wish.fixed
+        if wish.prompts == "classifier" or (is_open and answers.result.first != "prompt"):
+            classifier = answers.read_classifier(session)
+            return Asked(Subject.of(classifier), _describe(classifier, None), answers.about)
+        written = finder.find_input(session)
+    classifier, use = answers.make_classifier(wish.use, is_fixed=wish.fixed)  # in another transaction
+    classifier = classifier.model_copy(update={"input": written})
     return Asked(Subject.of(classifier), _describe(classifier, use), answers.about)
 
 

@@ -178,8 +178,7 @@ def _read_form(
     if "texts" not in body.files:
         raise Unprocessable.at("/texts", "`texts` is missing; send a file")
     spec = read_model(kind, body.spec, "spec")
-    with services.database.session_scope() as session:
-        return body, spec, read_asked(make(services, owner_id), session, spec)
+    return body, spec, read_asked(make(services, owner_id), spec)
 
 
 def _read_texts(form: FormBody, services: Services, classifier: Classifier) -> ReadTexts:

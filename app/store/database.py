@@ -53,7 +53,8 @@ class Database:
     def session_scope(self) -> Iterator[Session]:
         """Open one transaction. It commits when the block ends and rolls back when the block raises.
 
-        Keep the block short: no computation and no call to Redis inside.
+        Keep the block short: no computation, no call to Redis and no other transaction inside. A thread that waits for
+        a second connection while it holds one may wait for itself.
         """
         with self.sessions() as session, session.begin():
             yield session

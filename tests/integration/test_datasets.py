@@ -14,7 +14,8 @@ from app.store.database import Database
 from app.store.services import Services
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import MakeClient, Selections, count_rows
-from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
+from tests.integration.prompts_with_pools import make_finding_result
+from tests.integration.samples import make_csv, make_result, make_rows, make_spec, make_submission, problem_of
 
 
 def store(client: TestClient, rows: list[dict[str, str]] | None = None) -> dict[str, Any]:
@@ -135,6 +136,6 @@ def test_every_route_of_rows_takes_large_files(client: TestClient, selections: S
     content = make_csv([*rows, {"text": "a dull film", "label": "negative"}])
     assert len(content) > 600_000
     assert client.post("/datasets", files={"dataset": ("a.csv", content)}).status_code == 201
-    selection_id = selections.succeeded()
-    read = client.post(f"/selections/{selection_id}/texts", files={"texts": ("a.csv", content)})
-    assert len(read.json()["texts"]) == 2001
+    for result in (make_result(), make_finding_result()):  # the second reads its pool too
+        path = f"/selections/{selections.succeeded(result)}/texts"
+        assert len(client.post(path, files={"texts": ("a.csv", content)}).json()["texts"]) == 2001
