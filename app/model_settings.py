@@ -85,7 +85,7 @@ class ModelSettings(BaseSettings):
         {},
         description="File of models behind servers, TOML or JSON, or its content as JSON: name of a model for "
         "clients -> `kind`, `url`, `model`, and optionally `key_variable`, `tokenizer`, `prices`, `most_requests`, "
-        "`context`, `answers`, `extra`, `weights`.",
+        "`context`, `answers`, `extra`.",
     )
     default_model: str = Field(BUNDLED_MODEL, description="Model of a spec that names none.")
     worker_models: Literal["weights", "endpoints"] = Field(

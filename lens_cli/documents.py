@@ -45,7 +45,7 @@ def export(
         lens export result.json --format openai-chat --output prompt.json
     """
     with refusing():
-        check_output(output)
+        check_output(output, sources=(result,))
         content, note = _export(result, format, cast(Use | None, use))
         if output is not None:
             replace_file(output, content)
@@ -86,7 +86,7 @@ def report(
     """
     path = output or result.with_suffix(".html")
     with refusing():
-        check_output(path, overwrite=overwrite)
+        check_output(path, overwrite=overwrite, sources=(result,))
         found = read_result(result)
         write_report(path, found, found.provenance.dataset or result.name, result.stat().st_mtime)
     typer.echo(f"Written: {path}")

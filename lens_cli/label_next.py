@@ -49,8 +49,9 @@ def label_next(
     from lens_engine.evaluation.table import write_chosen
     from lens_engine.files import Named, ParsingLimits, read_texts
     from lens_engine.prompt.labelling import LEAST_LABELS, MOST_TEXTS, choose_texts
+    from lens_engine.prompt.wording import show_count
 
-    check_output(output, sources=(texts, labelled))
+    check_output(output, sources=(texts, labelled, classifier))
     console, faults = Console(stderr=True), Faults()
     sources = Sources(labelled, None, rows.columns, rows.label_column, rows.dialect, skips_unlabelled=True)
     known = sources.read(faults)
@@ -79,10 +80,10 @@ def label_next(
     if chosen.num_compared == MOST_TEXTS:
         show_note(f"at most {MOST_TEXTS:,} texts are compared; of more, a random sample was", console)
     if len(chosen.texts) < number:
-        show_note(f"there are only {len(chosen.texts):,} different texts without a label", console)
+        show_note(f"only {show_count(len(chosen.texts), 'text', 'is')} new and without a label", console)
     content = write_chosen(found, chosen.texts, known.label_column)
     if output is None:
         typer.echo(content, nl=False)
     else:
         replace_file(output, content)
-        show_note(f"{len(chosen.texts):,} texts in {output}", console)
+        show_note(f"{show_count(len(chosen.texts), 'text')} in {output}", console)

@@ -121,7 +121,7 @@ def _refuse_path(error: OSError) -> Refusal:
 
 
 def check_output(
-    path: Path | None, option: str = "--output", *, overwrite: bool = True, sources: Sequence[Path] = ()
+    path: Path | None, option: str = "--output", *, overwrite: bool = True, sources: Sequence[Path | None] = ()
 ) -> None:
     """Check an output path before the run. One that exists is refused without `overwrite`, one of `sources` always."""
     where = f"where: {option}"
@@ -137,7 +137,7 @@ def check_output(
         raise RefusedInput(f"{path} may not be written", where)
     if not os.access(path.parent, os.W_OK):
         raise RefusedInput(f"cannot write to the folder {path.parent}", where)
-    if path.exists() and any(one.exists() and path.samefile(one) for one in sources):
+    if path.exists() and any(one and one.exists() and path.samefile(one) for one in sources):
         raise RefusedInput(f"the output is the file {path} itself; name another file", where)
 
 

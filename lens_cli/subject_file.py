@@ -33,7 +33,7 @@ class SubjectOptions:
         _option(
             metavar="NAME",
             help="What of a result is asked: support_examples or classifier; default: support_examples for lens "
-            "evaluate, classifier for lens classify.",
+            "evaluate, classifier for lens classify, and what is to be used first with --service.",
         ),
     ] = None
     use: Annotated[

@@ -38,10 +38,13 @@ class AsyncClassifying:
 
     async def classify(self, inputs: Sequence[str], labels: Sequence[str | None] | None = None) -> Classified:
         """The answers to any number of texts; with labels, figures of each batch of 256 alone."""
-        batches = [
-            await self._ask(inputs[start : start + BATCH_TEXTS], labels and labels[start : start + BATCH_TEXTS])
-            for start in range(0, len(inputs), BATCH_TEXTS)
-        ]
+        batches = list[Classified]()
+        while (start := len(batches) * BATCH_TEXTS) < len(inputs):
+            part = slice(start, start + BATCH_TEXTS)
+            found = await self._ask(inputs[part], labels and labels[part])
+            before = batches[0] if batches else found
+            is_same = (found.selection_id, found.version) == (before.selection_id, before.version)
+            batches = [*batches, found] if is_same else []  # of another version all texts are asked again
         if not batches:
             raise ValueError("there are no inputs; give one text or several")
         if len(batches) == 1:

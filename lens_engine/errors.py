@@ -102,7 +102,7 @@ class InvalidDataset(InvalidInput, code="invalid-dataset"):
 
 
 class ClassTooSmall(InvalidDataset, code="class-too-small"):
-    """A label has fewer examples than its quota or the splits need."""
+    """A label has fewer examples than a run needs."""
 
 
 class InvalidTemplate(InvalidInput, code="invalid-template"):

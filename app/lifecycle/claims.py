@@ -65,11 +65,7 @@ def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | No
     holder = uuid4().hex
     row = session.execute(
         update(Job)
-        .where(
-            Job.id == job_id,
-            Job.status == Status.QUEUED,
-            Job.not_before <= func.now(),
-        )
+        .where(Job.id == job_id, Job.status == Status.QUEUED, Job.not_before <= func.now())
         .values(
             status=Status.RUNNING,
             attempt=Job.attempt + 1,

@@ -58,7 +58,7 @@ def evaluate(
     from lens_engine.disk import replace_file
     from lens_engine.result.parts import EvaluationResult
 
-    check_output(output)
+    check_output(output, sources=(what, dataset))
     if (dataset is None) != (service.service is not None):
         raise RefusedInput("give WHAT and DATASET, or one file and --service", "where: DATASET, --service")
     if dataset is None:

@@ -50,8 +50,8 @@ def select(
     from lens_cli.select.sources import Sources
     from lens_cli.select.words import advise
 
-    with refusing(lambda error: advise(error, train)):
-        files.check()
+    with refusing(advise):
+        files.check(train, test)
         faults, sources = Faults(), Sources(train, test, rows.columns, rows.label_column)
         with faults.noting():
             sources = replace(sources, dialect=rows.dialect)

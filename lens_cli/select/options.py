@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lens_cli.asked_model import ModelOptions, model_option
-from lens_cli.refusals import check_output
+from lens_cli.refusals import RefusedInput, check_output
 from lens_cli.select.words import read_words
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidConfig
@@ -133,10 +133,13 @@ class SelectionFiles:
         ),
     ] = None
 
-    def check(self) -> None:
-        """Refuse a path where no file can be written."""
+    def check(self, *sources: Path | None) -> None:
+        """Refuse a path where no file can be written, which a source has, or which is given twice."""
         for one in fields(self):
-            check_output(getattr(self, one.name), f"--{one.name}")
+            path: Path | None = getattr(self, one.name)
+            check_output(path, f"--{one.name}", sources=sources)
+            if path is not None and sum(path == getattr(self, other.name) for other in fields(self)) > 1:
+                raise RefusedInput(f"two options name the file {path}; name two files", f"where: --{one.name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ def carry_out(
     for note in (*run.notes, *foreign):
         show_note(note, console)
     if files.output is None and files.classifier is None:
-        show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
+        show_note("the result is not kept; add --output result.json, or --classifier classifier.json", console)
     with opened_model(chosen, model, console, checkpoint=files.checkpoint, remembers=model.pair_cache) as opened:
         result = run.execute(opened, files.checkpoint, console, remembers=model.pair_cache)
     written = write_files(files, result, run, console)
@@ -200,6 +200,7 @@ def show_files(result: SelectionResult, files: SelectionFiles, console: Console,
         written.append(f"{classifier} (with {show_count(shown, 'text')} of yours)")
         more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
     written += [] if files.report is None else [f"{files.report} (a report, with texts of your rows)"]
+    written += [f"{one} (texts of yours)" for one in (files.suspicious, files.unlabelled) if one is not None]
     if words := _find_next_command(result, files):
         if words[1] == "classify" and kept is not None and kept.model is not None:
             words += asked

@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from lens_cli.refusals import list_settings
@@ -74,23 +74,10 @@ def note_silent_words(verbalizer: Verbalizer) -> list[str]:
     return [f"{sentence}: {flags}" for sentence in warn_of_silent(verbalizer)]
 
 
-def advise(error: InvalidDataset, train: Path) -> str | None:
-    """The command with the options that fix all faults, or else the one that looks at the file, if that can help."""
-    from lens_engine.files import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-
-    settings, unreadable = list_settings(error), (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
-    if settings:
-        return f"this command has the options: {_write_command(settings)}"
-    is_of_test = any(fault.field.startswith("test") for fault in error.faults)
-    if isinstance(error, unreadable) or not train.exists() or is_of_test:
-        return None  # lens suggest would refuse the file too, or does not read it
-    return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
-
-
-def _write_command(settings: Mapping[str, str]) -> str:
-    """The command that was given, with more options, and a file for the classifier where it lacks."""
-    words = sys.argv[1:]
-    more = [word for name, value in settings.items() for word in ("--option", f"{name}={value}")]
+def advise(error: InvalidDataset) -> str | None:
+    """The command that was given with the options that fix all faults, if there are such."""
+    settings, words = list_settings(error), sys.argv[1:]
+    more = [word for name, value in (settings or {}).items() for word in ("--option", f"{name}={value}")]
     if not any(word.partition("=")[0] in _KEPT for word in words):
         more += ["--classifier", "classifier.json"]
-    return shlex.join(["lens", *words, *more])
+    return f"this command has the options: {shlex.join(['lens', *words, *more])}" if settings else None

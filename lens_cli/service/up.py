@@ -103,7 +103,7 @@ def up(
 def _greet(url: str, folder: Path, console: Console) -> None:
     told = "drop a file there, follow the search, read the result, and give it a name for production."
     console.print(Text.assemble("Open ", (url, "bold cyan"), f" in a browser: {told}"), soft_wrap=True)
-    console.print(f"The API is documented at {url}/docs.", soft_wrap=True)
+    console.print(f"The API: {url}/docs lists the calls, {url}/openapi.json describes them.", soft_wrap=True)
     console.print(f"Logs: {folder}/*.log. Ctrl-C stops everything.\n", soft_wrap=True)
     console.print("To submit a dataset without the page:", style="bold")
     console.print(Text(submission_line(url)), soft_wrap=True)

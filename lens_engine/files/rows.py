@@ -256,10 +256,11 @@ class ReadTexts:
         if wanted not in columns or (place := columns.index(wanted)) == self.text_place:
             return texts, labelled, []
         for number, row in enumerate(self.rows):
-            if texts[number] and not is_blank(str(self.unpack(row)[place] or "")):
+            label = self.unpack(row)[place] if texts[number] else None
+            if label is not None and not is_blank(str(label)):
                 labelled.append(texts[number])
                 texts[number] = ""
-        note = f"{show_count(len(labelled), 'row', 'has')} a label already, and counts as labelled"
+        note = f"{show_count(len(labelled), 'row', 'has')} a label already: not offered"
         return texts, labelled, [note] if labelled else []
 
     def unpack(self, row: TextRow) -> list[Any]:

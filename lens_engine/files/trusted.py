@@ -64,8 +64,8 @@ def _refusing_damage(field: str, format: str) -> Iterator[None]:
 
     try:
         yield
-    except (ArrowException, UnicodeDecodeError, OSError):
-        told = f"the {format} file is damaged, holds text that is not UTF-8, or uses a feature that is not supported"
+    except (ArrowException, MemoryError, UnicodeDecodeError, OSError):
+        told = f"the {format} file is damaged, not in UTF-8, larger than the memory, or has what is not supported"
         raise InvalidDataset(f"{told}; write it again, or as JSONL", field=field) from None
 
 

@@ -146,7 +146,7 @@ class SupportExamples(Record):
         "the support examples, rendered."
     )
     label_biases: tuple[LabelBias, ...] = Field(
-        description="Bias of each label, from all judging rows; none if the prompt was judged on no rows."
+        description="Bias of each label, from all judging rows; none if the prompt is read without them."
     )
     judged: Quality | None = Field(
         description="Quality for this use on the judging rows that it does not show. The best of many is too high: "

@@ -100,7 +100,6 @@ class SelectionResult(Record):
         exclude_if=lambda tokens: not tokens,
         description="Number of tokens of the instruction, which begins every prompt; left out if there is none.",
     )
-    truncated_prompts: int = Field(description="Number of texts cut because of their length, of all rows.")
     counts: RowCounts = Field(description="Number of rows of each kind.")
     cost: Spending = Field(description="What the run spent.")
     warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")

@@ -117,6 +117,7 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
     longest = [min(length, most) for length in lengths[-rows.quotas.num_demonstrations - 1 :]]
     if sum(longest) > ruler.room:
         most = min(most, ruler.share)
+    most = min(most, rows.most_tokens or most)  # what another wording asks for
     rows = replace(rows, most_tokens=most)
     return rows if lengths[-1] <= most else _refuse_alike(_trim(rows, measured, ruler, most))
 
@@ -124,7 +125,7 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
 def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: int) -> DealtRows:
     """Cut long texts. Of rows whose cut texts are equal one stays, in the test rows if one of them is there."""
     cutter = TextCutter(ruler.task, ruler.scorer.count_tokens, most)
-    met, skipped, fitted = set[str](), 0, dict[str, tuple[Example, ...]]()
+    met, skipped, fitted = set[str](), rows.skipped_too_long, dict[str, tuple[Example, ...]]()
     for part in _PARTS:
         kept = []
         for example, length in zip(getattr(rows, part), measured[part], strict=True):
@@ -135,7 +136,7 @@ def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: 
                 met.add(one.text)
                 kept.append(one)
         fitted[part] = tuple(kept)
-    trimmed = sum(length > most for found in measured.values() for length in found)
+    trimmed = max(rows.trimmed_too_long, sum(length > most for found in measured.values() for length in found))
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)  # type: ignore[arg-type]
 
 

@@ -130,7 +130,7 @@ def _deal(
     """Search rows, judging rows, and the rest."""
     number, options = len(usable), config.rows
     num_search = min(options.search, number - min(options.judging, (number + 1) // 2)) if number >= SEARCH_FROM else 0
-    search, others = _take(usable, labels, num_search)
+    search, others = _take(usable, labels, num_search if num_search > 1 else 0)  # one row cannot be judged by another
     judging, rest = _take(others, labels, options.judging)
     return search, judging, rest
 

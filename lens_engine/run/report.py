@@ -71,7 +71,6 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         answers=report.list_answers(),
         most_tokens=setup.rows.most_tokens,
         opening_tokens=sum(map(meter.lengths.count, task.opening)),
-        truncated_prompts=setup.rows.trimmed_too_long,
         counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
         cost=_show_cost(prepared, found),
         warnings=list_warnings(prepared, found, contenders, reason),

@@ -26,7 +26,7 @@ def list_warnings(
     setup, rows, state, meter = prepared.setup, prepared.setup.rows, found.state, prepared.meter
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
-        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out: its text, when cut, is another's")
+        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out: cut, the text was met before")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
     if near := setup.near_test_rows:

@@ -12,7 +12,7 @@ from lens_engine.types import HeadlineKind, Phase
 
 HEADLINES: dict[HeadlineKind, str] = {"classifier": "Classifier", "words": "Word counting", "prompt": "Prompt"}
 
-PROMPT_PRICE = "text, for this model"
+PROMPT_PRICE = "text to send to this model"
 """What a prompt takes, beside its figure."""
 
 USES: dict[Use, str] = {"prompt": "as the model answers", "probabilities": "corrected"}

@@ -188,7 +188,6 @@ def make_result(
         stop_reason=stop_reason,
         verdict=Verdict(sentence=f"Use {first}."),
         answers=make_answers(),
-        truncated_prompts=0,
         counts=RowCounts(
             labelled=60, search=0, judging=60, test=0, duplicates_dropped=0, conflicting_texts=0, leaked_from_test=0
         ),

@@ -157,7 +157,7 @@ def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> Non
 
 def test_select_says_that_it_will_write_no_file(reviews: Path) -> None:
     small = ("--preset", "quick", "--model", "./none")
-    note = "note: no file will be written; add --classifier classifier.json to keep the classifier"
+    note = "note: the result is not kept; add --output result.json, or --classifier classifier.json"
     assert note in lens("select", str(reviews), *small).stderr.splitlines()
     kept = ("--output", str(reviews.with_name("result.json")))
     assert note not in lens("select", str(reviews), *small, *kept).stderr

@@ -89,10 +89,6 @@ def test_long_or_unprintable_name_is_shown_short_and_plain() -> None:
     assert len(detail.partition(";")[0]) < 60
 
 
-def test_good_body_is_read() -> None:
-    assert read_model(Outer, GOOD) == Outer(inner=Inner(), file="x")
-
-
 def test_unknown_fields_are_counted_only_as_far_as_they_are_named() -> None:
     with pytest.raises(Unprocessable) as caught:
         read_model(Outer, {**GOOD, **{f"field{number}": 1 for number in range(1000)}})

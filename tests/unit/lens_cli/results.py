@@ -134,7 +134,6 @@ def make_result(**changes: object) -> SelectionResult:
         "first": "classifier",
         "contenders": CONTENDERS,
         "verdict": VERDICT,
-        "truncated_prompts": 0,
         "counts": RowCounts(
             labelled=300, search=100, judging=200, test=200,
             duplicates_dropped=0, conflicting_texts=0, leaked_from_test=0,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.errors import NotFound
-from lens_client import AsyncLensClient, LensClient, LensError, NotSucceeded, Problem, TimedOut, Unreachable
+from lens_client import AsyncLensClient, LensClient, NotSucceeded, Problem, TimedOut, Unreachable
 
 ID = "sel_01jd5g9k2m7x8y4z0q3r6t1v5w"
 SELECTION = {"id": ID, "status": "succeeded", "dataset_id": "ds_1", "created_at": "2026-11-25T10:00:00Z"}
@@ -104,6 +104,18 @@ def test_change_of_a_name_that_a_busy_service_may_have_made_is_not_sent_again(pa
     assert (len(wire.requests), pauses) == (2, [30.0])
 
 
+def test_texts_are_asked_again_where_the_name_gets_another_version_meanwhile() -> None:
+    def batch(version: int, texts: int) -> httpx.Response:
+        one = {"label": "a", "probability": None, "probabilities": None, "answered": True}
+        kind = {"kind": "words", "head": "bag_of_words", "form": None, "use": None, "model": None}
+        about = {"selection_id": ID, "version": version, "contender": kind, "labels": ["a"]}
+        return ok({**about, "answers": [{**one, "input": number} for number in range(texts)]})
+
+    client, _ = client_of(batch(1, 256), batch(2, 44), batch(2, 256), batch(2, 44))
+    found = client.prompts.classify("x", ["a"] * 300)
+    assert (found.version, [one.input for one in found.answers]) == (2, list(range(300)))
+
+
 def test_name_whose_version_may_not_be_read_is_not_made() -> None:
     client, wire = client_of(refused(401, "unauthorized"))
     with pytest.raises(Problem, match="unauthorized"):
@@ -187,11 +199,6 @@ def test_error_of_a_proxy_is_a_problem_without_a_code(body: bytes) -> None:
         client.selections.get(ID)
     problem = caught.value
     assert (problem.code, problem.errors, problem.request_id, problem.retry_after) == ("", [], None, None)
-
-
-def test_every_error_of_the_client_is_a_lens_error() -> None:
-    kinds = (Problem, Unreachable, TimedOut, NotSucceeded)
-    assert all(issubclass(kind, LensError) for kind in kinds)
 
 
 def test_pages_are_followed() -> None:

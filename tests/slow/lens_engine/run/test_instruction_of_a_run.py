@@ -90,5 +90,5 @@ def test_texts_are_cut_to_what_the_instruction_leaves(instruct: Callable[[str], 
     config = make_config(**OPTIONS)
     scorer = HearingScorer(max_prompt_tokens=100)
     result = select_support_examples(replace(problem, examples=texts), scorer, config)
-    assert result.truncated_prompts > 0
+    assert result.counts.trimmed_too_long > 0
     assert max(sum(scorer.count_tokens(prefix)) for prefix in scorer.prefixes) > 30

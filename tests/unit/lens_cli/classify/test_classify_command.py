@@ -37,11 +37,6 @@ def test_output_that_exists_is_replaced_if_allowed(bench: Workbench) -> None:
     assert "Sunny" in paths.output.read_text()
 
 
-def test_input_is_never_overwritten(bench: Workbench) -> None:
-    bench.write(["Sunny"])
-    assert "the output is the file" in str(refusal_of(classify(bench, "--overwrite", output="new.jsonl")))
-
-
 @pytest.mark.parametrize("option", [(), ("--model", "./nothing-here")])
 def test_unknown_model_is_refused(option: tuple[str, ...], bench: Workbench) -> None:
     unknown = CLASSIFIER.model.model_copy(update={"model": "./nothing-there"})

@@ -79,11 +79,6 @@ def test_rows_of_a_label_that_the_selection_left_out_are_left_out(what: WhatIsAs
     assert "every row has a label that the selection left out as too rare" in str(refusal)
 
 
-def test_output_is_checked_before_the_run(bench: Workbench) -> None:
-    refusal = refusal_of(evaluate(bench.save(select()), bench.write(ROW), "--output", bench.folder))
-    assert "is a folder" in str(refusal)
-
-
 def test_another_model_is_asked_only_if_it_is_named(bench: Workbench) -> None:
     files = bench.save(select()), bench.write(ROW)
     with pytest.raises(ModelMismatch):

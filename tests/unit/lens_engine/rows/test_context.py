@@ -74,6 +74,8 @@ def test_trimming_keeps_every_row_and_its_beginning(
             assert len(task.render_demonstration(example).split()) <= share
             if example.text != original.text:  # as long as it may be
                 assert len(task.render_demonstration(example).split()) == share
+    again = fit_to_context(fitted, TableScorer(max_prompt_tokens=60))  # for another wording
+    assert (again.most_tokens, again.trimmed_too_long) == (share, 3)
 
 
 @pytest.mark.parametrize("max_prompt_tokens", [30, 45, 60])
@@ -130,6 +132,7 @@ def test_texts_that_are_equal_after_the_cut_stay_once(make_problem: Make, fit: M
     texts = [one.text for part in parts_of(fitted) for one in part]
     assert len(texts) == len(set(texts))
     assert fitted.skipped_too_long == 19
+    assert fit_to_context(fitted, TableScorer(max_prompt_tokens=60)).skipped_too_long == 19
 
 
 @pytest.mark.parametrize("alike", [2, 1], ids=["those of a label", "all"])

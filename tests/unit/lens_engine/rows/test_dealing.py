@@ -91,6 +91,7 @@ def test_every_beginning_of_search_and_judging_rows_has_the_labels_in_proportion
 def test_sizes_by_the_number_of_rows(number: int, sizes: tuple[int, ...], make_planted_problem: Make) -> None:
     rows = deal_rows(make_planted_problem(number), resolve_config())
     assert (len(rows.search), len(rows.judging), len(rows.rest)) == sizes
+    assert not deal_rows(make_planted_problem(number), resolve_config("quick", {"rows.search": 1})).search
 
 
 def test_seed_decides_the_rows_of_every_part(problem: Problem, make_config: Make) -> None:
