@@ -178,7 +178,7 @@ class _LabelledRows:
     def check(self) -> None:
         """Refuse a file without content, rows of several labels, too many bad rows, and a single one that is good."""
         if not self.examples and len(self._left_out) == self._num_without_content:
-            told = "the dataset has no rows with content; give every row a text and a label"
+            told = "no row of the dataset has a text and a label that Lens reads; give every row both, each as a text"
             raise DatasetEmpty(told, field=self.field)
         self._refuse_composed()
         number = len(self._left_out) - self.limits.skips_unlabelled * len(self.unlabelled)
