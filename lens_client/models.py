@@ -252,7 +252,7 @@ class Answered(Answer):
         return {"label": self.label, "probabilities": self.probabilities, "cut": self.cut, "error": error}
 
 
-class Contender(Answer):
+class AskedContender(Answer):
     """What answered: `kind` is classifier, prompt or words."""
 
     kind: str
@@ -268,7 +268,7 @@ class Classified(Answer):
     selection_id: str
     name: str | None = None
     version: int | None = None
-    contender: Contender
+    contender: AskedContender
     labels: tuple[str, ...]
     answers: tuple[Answered, ...]
     figures: dict[str, Any] | None = None

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from app.answers.answering import AnswersClient, unless_gone
 from app.answers.answers import Finder, Version
 from app.answers.remote import Subject, weigh_subject
-from app.answers.schemas import Answered, ClassifiedOut, ClassifyBody, Contender, Figures, InputError, Wish
+from app.answers.schemas import Answered, AskedContender, ClassifiedOut, ClassifyBody, Figures, InputError, Wish
 from app.errors import TooManyRequests, Unprocessable
 from app.held_values import HeldValues
 from app.selections.limits import check_asking
@@ -42,7 +42,7 @@ class Asked:
     """What is asked, and what clients are told of it."""
 
     subject: Subject
-    contender: Contender
+    contender: AskedContender
     about: Mapping[str, Any]  #: the selection; and name and version, where a prompt was asked
 
     @property
@@ -116,10 +116,10 @@ def read_asked(finder: Finder, wish: Wish) -> Asked:
     return Asked(Subject.of(classifier), _describe(classifier, use), answers.about)
 
 
-def _describe(classifier: Classifier, use: Use | None) -> Contender:
+def _describe(classifier: Classifier, use: Use | None) -> AskedContender:
     kind = "prompt" if use is not None else "words" if classifier.head.kind == "bag_of_words" else "classifier"
     form = PromptForm() if classifier.retrieval is None else classifier.retrieval.form
-    return Contender(
+    return AskedContender(
         kind=kind,
         head=classifier.head.kind,
         form=None if use is None else form,

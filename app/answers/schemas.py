@@ -218,7 +218,7 @@ class ClassifyBody(Wish):
         return self
 
 
-class Contender(Outgoing):
+class AskedContender(Outgoing):
     """What answered."""
 
     kind: Literal["classifier", "prompt", "words"] = Field(
@@ -270,7 +270,7 @@ class ClassifiedOut(Outgoing):
     selection_id: str = Field(description="Id of the selection. It may be deleted.")
     name: str | None = Field(None, description="Name of the prompt, where one was asked.")
     version: int | None = Field(None, description="Version of the name.")
-    contender: Contender = Field(description="What answered.")
+    contender: AskedContender = Field(description="What answered.")
     labels: list[str] = Field(description="Labels, in the order of probabilities.")
     answers: list[Answered] = Field(description="The answer to each input.")
     figures: Figures | None = Field(description="Figures; null without `labels`, or where no input has an answer.")

@@ -26,6 +26,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
     openapi_spec_validator.validate(document)
+    assert [name for name in document["components"]["schemas"] if "__" in name] == []  # two models of one name
 
 
 def test_operations_have_short_names_of_their_own(document: dict[str, Any]) -> None:
