@@ -106,7 +106,8 @@ def _show_presets(suggestion: Suggestion, console: Console, *, is_here: bool) ->
     plans = suggestion.plans
     table = tabulate_presets(plans)
     _head(console, table.title)
-    console.print(draw_table(table, title=None, pad_edge=False))
+    if table.rows:
+        console.print(draw_table(table, title=None, pad_edge=False))
     for sentence in describe_presets(plans, suggestion.sample):
         _say(console, sentence)
     load, cores = os.getloadavg()[0], os.cpu_count() or 1

@@ -40,8 +40,9 @@ def describe_presets(plans: Sequence[PresetPlan], sample: Paid | None) -> list[s
             took = show_count(sample.requests, "request")
             took += f" and cost {describe_usd(sample.usd)}" if has_prices else ""
             sentences.append(f"The speed was measured on a small sample, which took {took}; its answers are kept.")
-    refused = (plan for plan in plans if plan.refusal is not None)
-    return [*sentences, *(f"{plan.preset} cannot be used: {plan.refusal}" for plan in refused)]
+    for why in dict.fromkeys(plan.refusal for plan in plans if plan.refusal is not None):
+        sentences.append(f"{', '.join(plan.preset for plan in plans if plan.refusal == why)} cannot be used: {why}")
+    return sentences
 
 
 def _list_row(name: str, values: Sequence[Any], write: Callable[[Any], str] = "{:,}".format) -> tuple[str, ...]:
