@@ -24,7 +24,7 @@ class LensClient:
     """
 
     def __init__(self, url: str, *, api_key: str | None = None, **options: Any) -> None:
-        if not url.startswith(("http://", "https://")):
+        if not url.lower().startswith(("http://", "https://")):
             raise ValueError(f"the address {url!r} has no protocol; write http:// or https:// before it")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._http = httpx.Client(base_url=url, headers=headers, **{"timeout": _TIMEOUT, **options})

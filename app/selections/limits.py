@@ -92,9 +92,7 @@ def _ceilings(model: str, settings: Settings) -> dict[str, float]:
 
 
 def check_asking(classifier: Classifier, model: str | None, num_rows: int, settings: Settings) -> None:
-    """Refuse to ask a classifier for more answers than the limits of the service allow. `model`: None for a bag of
-    words.
-    """
+    """Refuse to ask for more answers than the limits of the service allow. `model`: None for a bag of words."""
     pairs, most = num_rows * len(classifier.prompts), settings.max_pairs
     if most is not None and pairs > most:
         raise Unprocessable.at(

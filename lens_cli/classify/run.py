@@ -89,9 +89,7 @@ class ClassificationRun:
         return cls(paths, classifier, texts, made_of, dtype, texts.warnings, answer_above)
 
     def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, model: str | None = None) -> None:
-        """Load the model, if the classifier asks one, predict every row with a live bar, and write the output. `model`
-        is what the bar calls it.
-        """
+        """Load the model, if one is asked (the bar calls it `model`), predict every row, and write the output."""
         num_rows, kept = len(self.texts.rows), Kept.open(self.paths.output, self.asked)
         predictions = [Prediction.model_validate_json(json.dumps(one)) for one in kept.answers]
         for note in self.notes:

@@ -135,10 +135,11 @@ class SelectionFiles:
 
     def check(self, *sources: Path | None) -> None:
         """Refuse a path where no file can be written, which a source has, or which is given twice."""
+        paths = [found for one in fields(self) if (found := getattr(self, one.name)) is not None]
         for one in fields(self):
             path: Path | None = getattr(self, one.name)
             check_output(path, f"--{one.name}", sources=sources)
-            if path is not None and sum(path == getattr(self, other.name) for other in fields(self)) > 1:
+            if path is not None and sum(path.resolve() == other.resolve() for other in paths) > 1:
                 raise RefusedInput(f"two options name the file {path}; name two files", f"where: --{one.name}")
 
 

@@ -144,9 +144,7 @@ def parse_inline(
     field: str = "examples",
     columns: Named = ANY_COLUMNS,
 ) -> ParsedDataset:
-    """The labelled texts of a JSON body, by the rules of JSON Lines; errors as of `parse_dataset`. A column is a key of
-    each object.
-    """
+    """The labelled texts of a JSON body, as `parse_dataset` reads JSON Lines. A column is a key of each object."""
     no_object = Row({}, fault=Fault("without a JSON object", "is not a JSON object"))
     rows = [Row(one) if isinstance(one, Mapping) else no_object for one in examples]
     names = tuple(dict.fromkeys(name for one in rows[:NAMED_ROWS] for name in one.cells))

@@ -103,9 +103,7 @@ def _is_missing(name: str, table: Table) -> bool:
 
 
 def find_column(name: str, names: Iterable[str]) -> str | None:
-    """The column that is meant: of this name; at this place; of a name that differs in case and outer spaces only; a
-    value within an object (`fields.text`).
-    """
+    """The column of this name, at this place, of a name with other case or outer spaces, or within an object."""
     names = list(names)
     if name in names:
         return name

@@ -131,9 +131,7 @@ class TextFile:
         return text
 
     def lines(self, newline: str = "") -> Iterator[str]:
-        """The lines, with their ends (`newline` as of `open`). One longer than a row may be comes cut, a character too
-        long.
-        """
+        """The lines, with their ends (`newline` as of `open`). One longer than a row may be ends a character later."""
         longest, rest = self.limits.max_row_characters, ""
         for text in self._decode():
             *lines, rest = io.StringIO(rest + text, newline=newline).readlines() or [""]

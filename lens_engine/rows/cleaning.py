@@ -130,9 +130,7 @@ class ServedTask:
 
 
 def serve_labels(task: Task, rows: CleanProblem, options: LabelOptions) -> ServedTask:
-    """The task with the labels that have enough rows. With `labels.rare` "drop" the others are left out, with or
-    without a label word.
-    """
+    """The task with the labels that have enough rows. With `labels.rare` "drop" all others are left out."""
     counts = rows.dataset.counts
     rare = [label for label in task.labels if counts[label] < LEAST_OF_LABEL]
     dropped = list[str]()

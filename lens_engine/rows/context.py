@@ -117,9 +117,19 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
     longest = [min(length, most) for length in lengths[-rows.quotas.num_demonstrations - 1 :]]
     if sum(longest) > ruler.room:
         most = min(most, ruler.share)
-    most = min(most, rows.most_tokens or most)  # what another wording asks for
-    rows = replace(rows, most_tokens=most)
-    return rows if lengths[-1] <= most else _refuse_alike(_trim(rows, measured, ruler, most))
+    most = min(most, find_bound(rows, rows.task, scorer) or most)  # what another wording asks for
+    rows = replace(rows, most_tokens=most - _measure_bare(rows.task, scorer))
+    return rows if lengths[-1] <= most else _refuse_alike(_trim(rows, measured, ruler, most), most)
+
+
+def find_bound(rows: DealtRows, task: Task, scorer: LabelScorer) -> int | None:
+    """Largest length of a demonstration of a task that is not cut (tokens)."""
+    return None if rows.most_tokens is None else rows.most_tokens + _measure_bare(task, scorer)
+
+
+def _measure_bare(task: Task, scorer: LabelScorer) -> int:
+    """Largest length of a demonstration without its text (tokens)."""
+    return max(scorer.count_tokens([task.render_demonstration(Example(0, "", label)) for label in task.labels]))
 
 
 def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: int) -> DealtRows:
@@ -140,13 +150,13 @@ def _trim(rows: DealtRows, measured: dict[str, list[int]], ruler: _Ruler, most: 
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)  # type: ignore[arg-type]
 
 
-def _refuse_alike(rows: DealtRows) -> DealtRows:
+def _refuse_alike(rows: DealtRows, most: int) -> DealtRows:
     """The rows, if those that are left fill the quotas of a set and judge it."""
     quotas, counts = rows.quotas, count_labels(rows.proposable, rows.task.labels)
     is_short = any(counts[label] < quota for label, quota in (quotas.by_label or {}).items())
     if is_short or len(rows.proposable) <= quotas.num_demonstrations or not rows.judging:
         raise InvalidDataset(
-            f"the texts of {rows.skipped_too_long:,} rows are equal once they are cut to {rows.most_tokens} tokens, "
+            f"the texts of {rows.skipped_too_long:,} rows are equal once they are cut to {most} tokens, "
             "and too few are left; cut what all of them begin with, or take a model with a longer context",
             field="dataset",
         )

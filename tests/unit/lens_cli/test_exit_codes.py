@@ -67,7 +67,7 @@ INVALID: list[tuple[str, list[str], str]] = [
     ("output without a folder", [*SELECT, "--output", "nope/out.json"], "error: the folder nope does not exist"),
     ("output that is a folder", [*SELECT, "--output", "folder"], "error: folder is a folder; name a file"),
     ("output that is an input", [*SELECT, "--output", "rows.csv"], "the output is the file rows.csv itself"),
-    ("two files in one", [*SELECT, "--output", "a", "--classifier", "a"], "two options name the file a; name two"),
+    ("two files in one", [*SELECT, "--output", "a", "--classifier", "x/../a"], "two options name the file a; name two"),
     ("rows as figures", ["evaluate", "note.txt", "rows.csv", "--output", "rows.csv"], "the file rows.csv itself"),
     ("classes over texts", [*CLASSIFY, "--overwrite", "--output", "rows.csv"], "the file rows.csv itself"),
     ("texts over rows", ["label-next", "note.txt", "--with", "rows.csv", "-o", "rows.csv"], "the file rows.csv itself"),

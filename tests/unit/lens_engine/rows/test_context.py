@@ -6,7 +6,7 @@ import pytest
 
 from lens_engine.errors import InvalidDataset, PromptTooLong
 from lens_engine.prompt.template import Task
-from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.context import find_bound, fit_to_context
 from lens_engine.rows.dealing import DealtRows, deal_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.testing import TableScorer
@@ -74,8 +74,10 @@ def test_trimming_keeps_every_row_and_its_beginning(
             assert len(task.render_demonstration(example).split()) <= share
             if example.text != original.text:  # as long as it may be
                 assert len(task.render_demonstration(example).split()) == share
-    again = fit_to_context(fitted, TableScorer(max_prompt_tokens=60))  # for another wording
-    assert (again.most_tokens, again.trimmed_too_long) == (share, 3)
+    scorer = TableScorer(max_prompt_tokens=60)
+    again = fit_to_context(replace(fitted, task=Task(f"{'so ' * 4}{{text}} {{label}}", task.verbalizer)), scorer)
+    assert (find_bound(fitted, task, scorer), again.trimmed_too_long) == (share, 3)
+    assert again.most_tokens == share - 3  # of a text, which is no shorter in a longer wording
 
 
 @pytest.mark.parametrize("max_prompt_tokens", [30, 45, 60])

@@ -64,7 +64,7 @@ def test_every_usable_row_of_any_dataset_does_one_thing(
     assert sorted(rows.labelled, key=lambda one: one.row) == examples
     assert rows.labelled == (*rows.judging, *rows.search, *rows.rest)
     assert rows.proposable == (rows.search or rows.judging)
-    assert bool(rows.search) == (number >= SEARCH_FROM and limits["search"] > 0)
+    assert bool(rows.search) == (number >= SEARCH_FROM and limits["search"] > 1)
     assert len(rows.search) <= limits["search"]
     least = min(limits["judging"], number // 2 if rows.search else number)
     assert least <= len(rows.judging) <= max(least, limits["judging"])
