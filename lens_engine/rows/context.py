@@ -117,8 +117,9 @@ def fit_to_context(rows: DealtRows, scorer: LabelScorer) -> DealtRows:
     longest = [min(length, most) for length in lengths[-rows.quotas.num_demonstrations - 1 :]]
     if sum(longest) > ruler.room:
         most = min(most, ruler.share)
-    most = min(most, find_bound(rows, rows.task, scorer) or most)  # what another wording asks for
-    rows = replace(rows, most_tokens=most - _measure_bare(rows.task, scorer))
+    bare = _measure_bare(rows.task, scorer)
+    most = most if rows.most_tokens is None else min(most, rows.most_tokens + bare)  # what another wording asks for
+    rows = replace(rows, most_tokens=most - bare)
     return rows if lengths[-1] <= most else _refuse_alike(_trim(rows, measured, ruler, most), most)
 
 

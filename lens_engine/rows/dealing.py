@@ -58,7 +58,7 @@ class DealtRows:
     results."""
     skipped_too_long: int = 0  #: rows left out because their texts are equal after the cut
     trimmed_too_long: int = 0  #: rows whose text was cut because of its length
-    most_tokens: int | None = None  #: largest length of a text that is not cut, without its template
+    most_tokens: int | None = None  #: largest length of a text, without its template, that is not cut; None before
 
     @property
     def labelled(self) -> tuple[Example, ...]:
