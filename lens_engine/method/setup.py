@@ -23,6 +23,7 @@ class Setup:
     prices: Prices
     shows_states: bool = False  #: whether the scorer shows hidden states
     has_probabilities: bool = True  #: whether the scores are probabilities, and not answers alone
+    bounds: tuple[int | None, ...] = (None,)  #: largest length of a demonstration that is not cut, in each wording
 
     @property
     def task(self) -> Task:

@@ -35,7 +35,6 @@ from lens_engine.method.permutations import draw_permutations
 from lens_engine.method.setup import Setup
 from lens_engine.prompt.embedder import Embedder, find_embedder
 from lens_engine.prompt.record import TaskRecord
-from lens_engine.rows.context import find_bound
 from lens_engine.rows.dealing import index_rows, pick_fit_rows
 from lens_engine.types import POOLINGS, Example, FloatArray, LabelLogProbs, StoredLogProbs
 
@@ -162,7 +161,7 @@ class Classifying:
             fit_rows=len(examples) if num_fitted is None else num_fitted,
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=setup.prices.lengths.query if prompts else 0.0,
-            most_tokens=find_bound(setup.rows, task, self.meter.scorer) if prompts else None,
+            most_tokens=setup.bounds[0] if prompts else None,
             tokens_held=sum(self.meter.lengths.count(one) for prefix in rendered for one in prefix),
         )
         places = index_rows(examples)

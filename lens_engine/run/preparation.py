@@ -21,7 +21,7 @@ from lens_engine.prompt.language import warn_of_language
 from lens_engine.prompt.template import Task
 from lens_engine.prompt.wording import show_label
 from lens_engine.result import RowCounts
-from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.context import find_bound, fit_to_context
 from lens_engine.rows.dealing import DealtRows, count_fit_rows, deal_rows, pick_lens_rows
 from lens_engine.rows.problem import Problem, check_problem, digest_examples
 from lens_engine.run.judge import plan_rungs_of_judging, price_judging
@@ -182,7 +182,8 @@ def _make_setup(problem: Problem, scorer: LabelScorer, config: SelectionConfig) 
             raise name_wording(tasks, place, error) from error
     rows = replace(rows, task=asked[0])
     lengths, states = measure_lengths(rows, rows.task, scorer), scorer.num_layers > 0
-    return _set_up(tuple(asked), rows, config, lengths, states, has_probabilities)
+    bounds = tuple(find_bound(rows, task, scorer) for task in asked)
+    return replace(_set_up(tuple(asked), rows, config, lengths, states, has_probabilities), bounds=bounds)
 
 
 def _set_up(

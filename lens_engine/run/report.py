@@ -26,7 +26,6 @@ from lens_engine.result import (
     Verdict,
     Wording,
 )
-from lens_engine.rows.context import find_bound
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.choices import Found
 from lens_engine.run.judge import plan_rungs_of_judging, price_judging
@@ -70,7 +69,7 @@ def build_result(prepared: PreparedRun, found: Found, reason: StopReason) -> Sel
         suspicious_labels=() if candidate is None else candidate.suspicious_labels,
         verdict=Verdict(sentence=""),
         answers=report.list_answers(),
-        most_tokens=find_bound(setup.rows, task, meter.scorer),
+        most_tokens=setup.bounds[found.choices.wording],
         opening_tokens=sum(map(meter.lengths.count, task.opening)),
         counts=count_rows(setup).model_copy(update={"near_test_rows": setup.near_test_rows}),
         cost=_show_cost(prepared, found),
